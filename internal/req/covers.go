@@ -19,23 +19,23 @@ const marker = "req: covers "
 // Covers records that the running test decides the requirements with the given IDs: the test would fail if one of them
 // were broken. It logs one line per ID and fails the test on an ID that docs/requirements.md does not list. A claim
 // counts only when the test or subtest that made it passes, so a subtest claims its own lines.
-func Covers(t testing.TB, ids ...string) {
-	t.Helper()
+func Covers(tb testing.TB, ids ...string) {
+	tb.Helper()
 	if len(ids) == 0 {
-		t.Error("req: Covers needs at least one requirement ID")
+		tb.Error("req: Covers needs at least one requirement ID")
 		return
 	}
 	known, err := knownIDs()
 	if err != nil {
-		t.Errorf("req: %v", err)
+		tb.Errorf("req: %v", err)
 		return
 	}
 	for _, id := range ids {
 		if !known[id] {
-			t.Errorf("req: %q is not an ID in docs/requirements.md", id)
+			tb.Errorf("req: %q is not an ID in docs/requirements.md", id)
 			continue
 		}
-		t.Logf("%s%s", marker, id)
+		tb.Logf("%s%s", marker, id)
 	}
 }
 
