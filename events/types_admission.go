@@ -1,0 +1,269 @@
+package events
+
+// AgentBinding names the compiled agent that a run is pinned to.
+type AgentBinding struct {
+	Name   string `json:"name"`
+	Digest Digest `json:"digest"`
+}
+
+// RunSealed says that a request was accepted as it is, for good.
+type RunSealed struct {
+	Request     Body             `json:"request"` // IntentRequest
+	Nonce       string           `json:"nonce"`
+	Principal   Principal        `json:"principal"`
+	Agent       AgentBinding     `json:"agent"`
+	Policy      AgentBinding     `json:"policy"`
+	Epoch       uint64           `json:"epoch"`        // of the registry
+	EffectBound []Effect         `json:"effect_bound"` // with intent
+	Routes      []string         `json:"routes"`       // the frozen ladder
+	Ceiling     Limits           `json:"ceiling"`
+	Allotments  map[Owner]Limits `json:"allotments"`
+	SealedAt    Time             `json:"sealed_at"`
+	Deadline    Time             `json:"deadline"`
+	Thread      string           `json:"thread,omitzero"`
+	Parent      string           `json:"parent,omitzero"`
+	Heads       Heads            `json:"heads"`
+	Decision    DecisionRecord   `json:"decision"`
+	Extra       Extra            `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*RunSealed) EventType() string { return "mandate.admission.run-sealed.v1" }
+
+// RunRejected ends a run before it was admitted.
+type RunRejected struct {
+	Tag         Tag          `json:"tag"`
+	Phase       Phase        `json:"phase"`
+	Diagnostics []Diagnostic `json:"diagnostics"`
+	Omitted     int          `json:"omitted,omitzero"` // diagnostics left out
+	Request     Body         `json:"request,omitzero"`
+	Spec        Body         `json:"spec,omitzero"`
+	Consumed    Limits       `json:"consumed"`
+	Heads       Heads        `json:"heads"`
+	Extra       Extra        `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*RunRejected) EventType() string { return "mandate.admission.run-rejected.v1" }
+
+// ApprovalItem is one use of a capability that needs a person.
+type ApprovalItem struct {
+	Node       string        `json:"node"`
+	Capability CapabilityRef `json:"capability"`
+	Definition Digest        `json:"definition"` // of the capability
+	Effect     Effect        `json:"effect"`
+	Arguments  Body          `json:"arguments"` // the exact arguments, canonical JSON
+	// Sources says for every argument where its value comes from.
+	Sources map[string]string `json:"sources"`
+	Extra   Extra             `json:"-"`
+}
+
+// ApprovalRequested says what waits for a person. Digest binds exactly it.
+type ApprovalRequested struct {
+	Approval      string         `json:"approval"`
+	Digest        Digest         `json:"digest"`
+	Formalization string         `json:"formalization"`
+	Revision      int            `json:"revision"`
+	Items         []ApprovalItem `json:"items"`
+	Reason        string         `json:"reason"`
+	Expires       Time           `json:"expires"`
+	Request       Body           `json:"request"`
+	Spec          Body           `json:"spec"`
+	Plan          Body           `json:"plan"`
+	Approvers     []string       `json:"approvers"`
+	Policy        AgentBinding   `json:"policy"`
+	Heads         Heads          `json:"heads"`
+	Extra         Extra          `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*ApprovalRequested) EventType() string { return "mandate.admission.approval-requested.v1" }
+
+// Approver says on whose word an interpretation was approved: exactly one of a
+// standing policy and a principal.
+type Approver struct {
+	Policy    string     `json:"policy,omitzero"`
+	Principal *Principal `json:"principal,omitzero"`
+}
+
+// SpecApproved approves an interpretation.
+type SpecApproved struct {
+	Formalization string   `json:"formalization"`
+	Spec          Digest   `json:"spec"` // commitment of the specification
+	Approver      Approver `json:"approver"`
+	Approval      string   `json:"approval,omitzero"`
+	Digest        Digest   `json:"digest,omitzero"`
+	Extra         Extra    `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*SpecApproved) EventType() string { return "mandate.admission.spec-approved.v1" }
+
+// SpecDenied ends a run because its interpretation was not approved.
+type SpecDenied struct {
+	Formalization string     `json:"formalization"`
+	Approval      string     `json:"approval,omitzero"`
+	Principal     *Principal `json:"principal,omitzero"`
+	Tag           Tag        `json:"tag"`
+	Diagnostic    Diagnostic `json:"diagnostic"`
+	Request       Body       `json:"request,omitzero"`
+	Spec          Body       `json:"spec,omitzero"`
+	Consumed      Limits     `json:"consumed"`
+	Heads         Heads      `json:"heads"`
+	Extra         Extra      `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*SpecDenied) EventType() string { return "mandate.admission.spec-denied.v1" }
+
+// PlanRejected refuses a candidate. If Final, the run ends with Tag.
+type PlanRejected struct {
+	Formalization string       `json:"formalization"`
+	Plan          Digest       `json:"plan"` // commitment
+	Attempt       int          `json:"attempt"`
+	Diagnostics   []Diagnostic `json:"diagnostics"`
+	Omitted       int          `json:"omitted,omitzero"`
+	Final         bool         `json:"final"`
+	Tag           Tag          `json:"tag,omitzero"`
+	Request       Body         `json:"request,omitzero"`
+	Spec          Body         `json:"spec,omitzero"`
+	Consumed      Limits       `json:"consumed"`
+	Heads         Heads        `json:"heads"`
+	Extra         Extra        `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*PlanRejected) EventType() string { return "mandate.admission.plan-rejected.v1" }
+
+// BoundStatus says whether a bound is kept by code (OD-3.2.6).
+type BoundStatus string
+
+// The bound statuses.
+const (
+	BoundEnforced      BoundStatus = "enforced"
+	BoundAdvisory      BoundStatus = "advisory"
+	BoundUnavailable   BoundStatus = "unavailable"
+	BoundNotApplicable BoundStatus = "not_applicable"
+)
+
+// Bound is one limit of an admitted revision with the code that enforces it.
+type Bound struct {
+	Name     string      `json:"name"`
+	Value    int64       `json:"value"`
+	Status   BoundStatus `json:"status"`
+	Consumer string      `json:"consumer,omitzero"`
+	Reason   string      `json:"reason"`
+	Extra    Extra       `json:"-"`
+}
+
+// Lease is the right to start actions, for a while.
+type Lease struct {
+	ID      string `json:"id"`
+	Expires Time   `json:"expires"`
+	Epoch   uint64 `json:"epoch"`
+}
+
+// AdmittedNode is one node of an admitted plan with what it is bound to.
+type AdmittedNode struct {
+	ID           string        `json:"id"`
+	Capability   CapabilityRef `json:"capability"`
+	Definition   Digest        `json:"definition"`
+	Effect       Effect        `json:"effect"`
+	After        []string      `json:"after"`
+	Level        int           `json:"level"`
+	Confirmation string        `json:"confirmation,omitzero"` // approval ID
+	Prechecks    []string      `json:"prechecks,omitzero"`    // requirement IDs
+	Extra        Extra         `json:"-"`
+}
+
+// RevisionAdmitted says what may run, under which bounds (OD-3.2). Nodes are
+// in the plan's stable order.
+type RevisionAdmitted struct {
+	Revision      int            `json:"revision"`
+	ID            string         `json:"id"`
+	Formalization string         `json:"formalization"`
+	SpecRevision  int            `json:"spec_revision"`
+	Request       Body           `json:"request"`
+	Spec          Body           `json:"spec"`
+	Plan          Body           `json:"plan"`
+	Agent         AgentBinding   `json:"agent"`
+	Policy        AgentBinding   `json:"policy"`
+	Principal     Principal      `json:"principal"`
+	Nodes         []AdmittedNode `json:"nodes"`
+	Effects       []Effect       `json:"effects"`
+	Bounds        []Bound        `json:"bounds"`
+	Budget        Limits         `json:"budget"`   // the executor's allotment
+	Consumed      Limits         `json:"consumed"` // by admission and interpretation so far
+	Lease         Lease          `json:"lease"`
+	Deadline      Time           `json:"deadline"`
+	SealedAt      Time           `json:"sealed_at"`
+	Thread        string         `json:"thread,omitzero"`
+	Heads         Heads          `json:"heads"`
+	Decision      DecisionRecord `json:"decision"`
+	Extra         Extra          `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*RevisionAdmitted) EventType() string { return "mandate.admission.revision-admitted.v1" }
+
+// RunCancelled stops a run. Revision is not zero if the executor may have
+// started; then the executor ends it, else the evaluator does at once.
+type RunCancelled struct {
+	Principal Principal `json:"principal"`
+	Reason    string    `json:"reason"`
+	Phase     Phase     `json:"phase"`
+	Revision  int       `json:"revision,omitzero"`
+	Request   Body      `json:"request,omitzero"`
+	Spec      Body      `json:"spec,omitzero"`
+	Consumed  Limits    `json:"consumed"`
+	Heads     Heads     `json:"heads"`
+	Extra     Extra     `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*RunCancelled) EventType() string { return "mandate.admission.run-cancelled.v1" }
+
+// RunExpired ends a run whose time is over before it was admitted.
+type RunExpired struct {
+	Phase      Phase      `json:"phase"`
+	Tag        Tag        `json:"tag"`
+	Diagnostic Diagnostic `json:"diagnostic"`
+	Request    Body       `json:"request,omitzero"`
+	Spec       Body       `json:"spec,omitzero"`
+	Consumed   Limits     `json:"consumed"`
+	Heads      Heads      `json:"heads"`
+	Extra      Extra      `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*RunExpired) EventType() string { return "mandate.admission.run-expired.v1" }
+
+// LeaseRevoked withdraws the right to start actions.
+type LeaseRevoked struct {
+	Lease  string     `json:"lease"`
+	Reason Diagnostic `json:"reason"`
+	Extra  Extra      `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*LeaseRevoked) EventType() string { return "mandate.admission.lease-revoked.v1" }
+
+// AllotmentGranted gives a service more of the budget.
+type AllotmentGranted struct {
+	Service Owner  `json:"service"`
+	Limits  Limits `json:"limits"`
+	Reason  string `json:"reason"`
+	Extra   Extra  `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*AllotmentGranted) EventType() string { return "mandate.admission.allotment-granted.v1" }
+
+// EpochAdvanced says from which registry epoch on a run is judged.
+type EpochAdvanced struct {
+	Epoch uint64 `json:"epoch"`
+	Extra Extra  `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*EpochAdvanced) EventType() string { return "mandate.admission.epoch-advanced.v1" }
