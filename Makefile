@@ -16,7 +16,8 @@ TOOL := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 3s
 BENCHFLAGS ?=
 TESTFLAGS ?=
-IMAGE ?= mandate.local/mandate:dev
+IMAGE ?= mandate.local/mandate:0.1.0-dev
+NATS_IMAGE ?= mandate.local/nats:2.15.2
 
 .PHONY: help
 help: ## List the targets
@@ -62,10 +63,12 @@ fmt-check:
 .PHONY: vet
 vet: ## Run go vet
 	$(GO) vet ./...
+	$(GO) -C tools vet ./...
 
 .PHONY: lint
 lint: ## Run golangci-lint
 	$(TOOL) golangci-lint run
+	cd tools && $(GO) tool golangci-lint run -c ../.golangci.yml
 
 .PHONY: imports
 imports: ## Check who imports whom
@@ -117,7 +120,15 @@ tools-test: ## Test the tools of this repository
 .PHONY: image
 image: build ## Write the container image to build/mandate.tar (IMAGE), without a daemon
 	@mkdir -p $(OUT)
-	$(GO) -C tools run ./mkimage -name $(IMAGE) -entrypoint /mandate -dir /var/lib/mandate -o $(CURDIR)/$(OUT)/mandate.tar /mandate=$(CURDIR)/$(BINARY)
+	$(GO) -C tools run ./mkimage -o $(CURDIR)/$(OUT)/mandate.tar -name $(IMAGE) -arch "$$($(GO) env GOARCH)" \
+		-entrypoint /mandate -dir /var/lib/mandate /mandate=$(CURDIR)/$(BINARY)
+
+.PHONY: image-nats
+image-nats: ## Write an image of the pinned NATS server to build/nats.tar (NATS_IMAGE)
+	@mkdir -p $(OUT)
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/nats-server github.com/nats-io/nats-server/v2
+	$(GO) -C tools run ./mkimage -o $(CURDIR)/$(OUT)/nats.tar -name $(NATS_IMAGE) -arch "$$($(GO) env GOARCH)" \
+		-entrypoint /nats-server -dir /data /nats-server=$(CURDIR)/$(BIN)/nats-server
 
 .PHONY: bench
 bench: build ## Measure latency and throughput of runs against the floor of the streams
