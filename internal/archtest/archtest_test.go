@@ -136,7 +136,7 @@ func TestCheckerRefuses(t *testing.T) {
 		"a_kernel_with_the_journal":            {dir: "internal/authority", to: own + "internal/journal"},
 		"a_kernel_with_a_service":              {dir: "internal/outcome", to: own + "services/executor"},
 		"cel_outside_policy":                   {dir: "internal/evidence", to: "cel.dev/cel-go/cel"},
-		"jsonschema_outside_capability":        {dir: "internal/budget", to: "github.com/santhosh-tekuri/jsonschema/v6"},
+		"jsonschema_outside_schema":            {dir: "internal/plan", to: "github.com/santhosh-tekuri/jsonschema/v6"},
 		"a_core_with_a_logger":                 {dir: "services/admission", to: "log/slog"},
 		"a_core_with_goroutine_tools":          {dir: "services/executor", to: "sync"},
 		"a_core_with_its_shell":                {dir: "services/admission", to: own + "services/admission/shell"},

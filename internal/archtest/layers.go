@@ -27,6 +27,9 @@ var pureStd = []string{
 	"time", // for time.Time and time.Duration; forbidigo bans the clock
 }
 
+// eventsStd is what the published language needs beside that: sealing, and reading types once and remembering it (sync).
+var eventsStd = []string{"io", "reflect", "sync", "crypto/aes", "crypto/cipher"}
+
 // nowhere is what no package of this module imports.
 var nowhere = []string{
 	"C", "unsafe", "plugin", // one static binary, memory safe
@@ -56,6 +59,7 @@ const (
 	yaml       = "sigs.k8s.io/yaml/..."
 	goldmark   = "github.com/yuin/goldmark/..."
 	xSync      = "golang.org/x/sync/..."
+	xSys       = "golang.org/x/sys/unix"
 	xTerm      = "golang.org/x/term"
 )
 
@@ -70,7 +74,7 @@ var testLibraries = []string{
 var kernels = []string{
 	"internal/outcome/...", "internal/plan/...", "internal/capability/...", "internal/authority/...",
 	"internal/policy/...", "internal/budget/...", "internal/evidence/...", "internal/provenance/...",
-	"internal/decider/...", "internal/registry/...",
+	"internal/decider/...", "internal/registry/...", "internal/jsonvalue", "internal/schema",
 }
 
 // cores are the rules of the five services.
@@ -91,15 +95,16 @@ var everything = []string{"events/...", "internal/...", "services/...", "project
 var layers = []layer{
 	// The published language.
 	{match: []string{"events/eventstest"}, own: []string{"events/..."}, ext: testLibraries, testOnly: true},
-	{match: []string{"events/..."}, pure: true, std: []string{"io", "reflect", "crypto/aes", "crypto/cipher"}, own: []string{"events/..."}, ext: []string{ulid, msgpack, jsonx}},
+	{match: []string{"events/..."}, pure: true, std: eventsStd, own: []string{"events/..."}, ext: []string{ulid, msgpack, jsonx}},
 
 	// Pure kernels.
 	{match: []string{"internal/policy/..."}, pure: true, own: pureOwn, ext: []string{jsonx, cel}},
-	{match: []string{"internal/capability/...", "internal/plan/..."}, pure: true, own: pureOwn, ext: []string{jsonx, jsonSchema}},
+	{match: []string{"internal/schema"}, pure: true, std: []string{"io"}, own: []string{"events/...", "internal/jsonvalue"}, ext: []string{jsonx, jsonSchema}},
+	{match: []string{"internal/jsonvalue"}, pure: true, std: []string{"io"}, own: []string{"events/..."}, ext: []string{jsonx}},
 	{match: kernels, pure: true, own: pureOwn, ext: []string{jsonx}},
 
 	// Services: pure rules at the root, shells and adapters below.
-	{match: cores, pure: true, own: pureOwn},
+	{match: cores, pure: true, own: pureOwn, ext: []string{jsonx}},
 	{match: below(cores, "shell/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx, xSync}},
 	{match: []string{"services/presenter/internal/..."}, own: slices.Concat([]string{"services/SELF/..."}, pureOwn), ext: []string{goldmark, jsonx}},
 	{match: below(cores, "internal/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx}},
@@ -116,9 +121,10 @@ var layers = []layer{
 	{match: []string{"internal/projector/..."}, own: []string{"events/...", "internal/journal", "internal/projector/...", "projections/*"}, ext: []string{jsonx, xSync}},
 
 	// What a capability or a model reaches the world through.
-	{match: []string{"internal/provider/mcp"}, own: slices.Concat(pureOwn, []string{"internal/provider"}), ext: []string{mcp, jsonx}},
+	{match: []string{"internal/provider/mcp"}, own: slices.Concat(pureOwn, []string{"internal/provider", "internal/provider/internal/..."}), ext: []string{mcp, jsonx}},
 	{match: []string{"internal/provider/natsmicro"}, own: slices.Concat(pureOwn, []string{"internal/provider"}), ext: []string{nats, jsonx}},
 	{match: []string{"internal/provider/providertest"}, own: slices.Concat(pureOwn, []string{"internal/provider/...", "internal/testkit/..."}), ext: testLibraries, testOnly: true},
+	{match: []string{"internal/provider/internal/host"}, own: []string{"internal/capability"}, ext: []string{xSys}},
 	{match: []string{"internal/provider/..."}, own: slices.Concat(pureOwn, []string{"internal/provider/..."}), ext: []string{jsonx}},
 	{match: []string{"internal/model/modeltest"}, own: slices.Concat(pureOwn, []string{"internal/model/...", "internal/testkit/..."}), ext: testLibraries, testOnly: true},
 	{match: []string{"internal/model/..."}, own: slices.Concat(pureOwn, []string{"internal/model/..."}), ext: []string{jsonx}},
