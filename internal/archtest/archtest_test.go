@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -89,6 +90,41 @@ func read(root, name string) (file, error) {
 		f.imports = append(f.imports, to)
 	}
 	return f, nil
+}
+
+// TestDefinitionsAndPublicAPIHaveNoEngineTypes follows every import from the packages that others use or that definitions
+// and state are made of: none of them may know the streams, the router, or a provider's client.
+func TestDefinitionsAndPublicAPIHaveNoEngineTypes(t *testing.T) {
+	engines := []string{nats, natsServer, watermill, mcp, huma, "net/...", "database/..."}
+	data := []string{ulid, msgpack, jsonx, jsonSchema, cel}
+	for _, l := range layers {
+		if !l.pure {
+			continue
+		}
+		for _, pattern := range l.ext {
+			if !slices.Contains(data, pattern) {
+				t.Errorf("pure layer %q lists %s, which is not a data format", l.match, pattern)
+			}
+		}
+		for _, pattern := range l.own {
+			if matchAny(engines, pattern, "") || !slices.Contains(pureOwn, pattern) && pattern != "internal/jsonvalue" {
+				t.Errorf("pure layer %q lists %s, which is not pure", l.match, pattern)
+			}
+		}
+	}
+	for _, public := range []string{"", "events", "events/canon", "projections/runs", "services/executor", "internal/registry"} {
+		for _, engine := range []string{
+			"github.com/nats-io/nats.go", "github.com/nats-io/nats.go/jetstream", "github.com/nats-io/nats-server/v2/server",
+			"github.com/ThreeDotsLabs/watermill/message", "github.com/modelcontextprotocol/go-sdk/mcp",
+		} {
+			if len(check(file{dir: public, imports: []string{engine}})) == 0 {
+				t.Errorf("%q may import %s", public, engine)
+			}
+		}
+	}
+	if t.Run("in_the_code", TestImports) {
+		req.Covers(t, "IK-2.1", "IK-8.1")
+	}
 }
 
 // TestNestedModulesAreKnown keeps a nested go.mod from taking a folder out of the import rules unnoticed.
