@@ -68,6 +68,8 @@ var types = newCatalogue(
 	func() Payload { return new(ChoiceNeeded) },
 	func() Payload { return new(InterpretationFailed) },
 
+	func() Payload { return new(RevisionAccepted) },
+	func() Payload { return new(ExecutionHalting) },
 	func() Payload { return new(ActionDispatched) },
 	func() Payload { return new(ActionCompleted) },
 	func() Payload { return new(ActionFailed) },

@@ -66,6 +66,7 @@ const (
 	StepUnresolvedAmbiguity Step = "unresolved-ambiguity"
 	StepGeneratorFailure    Step = "generator-failure"
 	StepDenied              Step = "denied"
+	StepMissingApproval     Step = "missing-approval"
 	StepReformalize         Step = "reformalize"
 	StepCandidateRetry      Step = "candidate-retry"
 	StepGenerationFailure   Step = "generation-failure"
@@ -92,6 +93,7 @@ var transitions = map[transition]Phase{
 	{PhaseNew, StepSeal}:               PhaseSealed,
 	{PhaseNew, StepInvalidInput}:       PhaseRejected,
 	{PhaseNew, StepUnsupportedProfile}: PhaseUnsupported,
+	{PhaseNew, StepExhaust}:            PhaseInconclusive,
 
 	{PhaseSealed, StepFormalize}:          PhaseFormalizing,
 	{PhaseSealed, StepInvalidInput}:       PhaseRejected,
@@ -100,11 +102,11 @@ var transitions = map[transition]Phase{
 	{PhaseFormalizing, StepPropose}:             PhaseAwaitingApproval,
 	{PhaseFormalizing, StepUnresolvedAmbiguity}: PhaseUnresolved,
 	{PhaseFormalizing, StepGeneratorFailure}:    PhaseUnresolved,
-	{PhaseFormalizing, StepUnsupportedProfile}:  PhaseUnsupported,
 
-	{PhaseAwaitingApproval, StepApprove}:     PhaseResolving,
-	{PhaseAwaitingApproval, StepDenied}:      PhaseRejected,
-	{PhaseAwaitingApproval, StepReformalize}: PhaseFormalizing,
+	{PhaseAwaitingApproval, StepApprove}:         PhaseResolving,
+	{PhaseAwaitingApproval, StepDenied}:          PhaseRejected,
+	{PhaseAwaitingApproval, StepMissingApproval}: PhaseUnresolved,
+	{PhaseAwaitingApproval, StepReformalize}:     PhaseFormalizing,
 
 	{PhaseResolving, StepCandidate}:         PhaseValidating,
 	{PhaseResolving, StepCandidateRetry}:    PhaseResolving,
@@ -151,10 +153,45 @@ func Steps() []Step {
 	return []Step{
 		StepSeal, StepFormalize, StepPropose, StepApprove, StepCandidate, StepAdmit,
 		StepExecute, StepComplete, StepInvalidInput, StepUnsupportedProfile,
-		StepUnresolvedAmbiguity, StepGeneratorFailure, StepDenied, StepReformalize,
+		StepUnresolvedAmbiguity, StepGeneratorFailure, StepDenied, StepMissingApproval, StepReformalize,
 		StepCandidateRetry, StepGenerationFailure, StepValidationRetry,
 		StepRejectedEvidence, StepUnsupportedEvidence, StepExpiredCapability,
 		StepChangedDependency, StepRuntimeFailure, StepReplan,
 		StepIndeterminateEffect, StepCancel, StepExhaust, StepAttemptsExhausted,
 	}
+}
+
+// StepsOf returns the steps that an event takes, in order, nil if it takes
+// none. A proposal takes none by itself: it is data until admission takes it
+// up. The conclusion is checked by [CanConclude] instead.
+func StepsOf(p Payload) []Step {
+	switch e := p.(type) {
+	case *RunSealed:
+		return []Step{StepSeal}
+	case *SpecProposed:
+		return []Step{StepFormalize, StepPropose}
+	case *SpecApproved:
+		return []Step{StepApprove}
+	case *PlanRejected:
+		if !e.Final {
+			return []Step{StepCandidate, StepValidationRetry}
+		}
+	case *RevisionAdmitted:
+		return []Step{StepCandidate, StepAdmit}
+	case *RevisionAccepted:
+		return []Step{StepExecute}
+	case *RecoveryRequested:
+		return []Step{StepReplan}
+	}
+	return nil
+}
+
+// CanConclude reports whether the table lets a run end with tag from phase.
+func CanConclude(phase Phase, tag Tag) bool {
+	for _, step := range Steps() {
+		if next, ok := phase.Next(step); ok && next == Phase(tag) {
+			return true
+		}
+	}
+	return false
 }

@@ -213,7 +213,7 @@ type NewerPredicate struct {
 // TimeRef names a time in the evidence for a result.
 type TimeRef struct {
 	Result string `json:"result"`
-	// Time is "started", "finished", "observed", "source_modified" or
+	// Time is "observed", "source_modified" or
 	// "published".
 	Time string `json:"time"`
 }

@@ -172,6 +172,7 @@ type AdmittedNode struct {
 	After        []string      `json:"after"`
 	Level        int           `json:"level"`
 	Confirmation string        `json:"confirmation,omitzero"` // approval ID
+	Arguments    Body          `json:"arguments,omitzero"`    // exactly what was confirmed
 	Prechecks    []string      `json:"prechecks,omitzero"`    // requirement IDs
 	Extra        Extra         `json:"-"`
 }
@@ -193,6 +194,7 @@ type RevisionAdmitted struct {
 	Effects       []Effect       `json:"effects"`
 	Bounds        []Bound        `json:"bounds"`
 	Budget        Limits         `json:"budget"`   // the executor's allotment
+	Checks        Limits         `json:"checks"`   // the evaluator's allotment
 	Consumed      Limits         `json:"consumed"` // by admission and interpretation so far
 	Lease         Lease          `json:"lease"`
 	Deadline      Time           `json:"deadline"`

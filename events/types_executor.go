@@ -11,6 +11,28 @@ type Revalidation struct {
 	Extra     Extra    `json:"-"`
 }
 
+// RevisionAccepted says that the executor took over an admitted revision. It
+// holds the revision whole, so that the executor's own chain tells everything
+// it acts on.
+type RevisionAccepted struct {
+	Admitted RevisionAdmitted `json:"admitted"`
+	Extra    Extra            `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*RevisionAccepted) EventType() string { return "mandate.executor.revision-accepted.v1" }
+
+// ExecutionHalting says that no further action will be dispatched, while
+// actions are still in flight.
+type ExecutionHalting struct {
+	Cause      HaltCause  `json:"cause"`
+	Diagnostic Diagnostic `json:"diagnostic"`
+	Extra      Extra      `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*ExecutionHalting) EventType() string { return "mandate.executor.execution-halting.v1" }
+
 // ActionDispatched is appended before a capability is called.
 type ActionDispatched struct {
 	Action         string        `json:"action"`
@@ -109,7 +131,9 @@ type Execution struct {
 	Actions  []ActionSummary  `json:"actions"`
 	Results  []ResultRecord   `json:"results"`
 	Evidence []EvidenceRecord `json:"evidence"`
-	Consumed Limits           `json:"consumed"`
+	Consumed Limits           `json:"consumed"` // of the whole run so far
+	Ceiling  Limits           `json:"ceiling"`  // the evaluator's allotment
+	SealedAt Time             `json:"sealed_at"`
 	Deadline Time             `json:"deadline"`
 	Heads    Heads            `json:"heads"`
 	Extra    Extra            `json:"-"`
