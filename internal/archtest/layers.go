@@ -86,7 +86,7 @@ var cores = []string{
 var pureOwn = slices.Concat([]string{"events/..."}, kernels)
 
 // shellOwn is what the shells and adapters of services may import of ours beside their own service.
-var shellOwn = slices.Concat(pureOwn, []string{"internal/journal", "internal/reactor/...", "internal/model", "internal/provider"})
+var shellOwn = slices.Concat(pureOwn, []string{"internal/journal", "internal/reactor/...", "internal/sealing", "internal/model", "internal/provider"})
 
 // everything is all of ours except what only tests import; the composition root may have it.
 var everything = []string{"events/...", "internal/...", "services/...", "projections/..."}
@@ -117,8 +117,9 @@ var layers = []layer{
 	{match: []string{"internal/journal/memory"}, own: []string{"events/...", "internal/journal"}},
 	{match: []string{"internal/journal/jetstream/..."}, own: []string{"events/...", "internal/journal", "internal/journal/jetstream/..."}, ext: []string{nats, xSync}},
 	{match: []string{"internal/journal/journaltest"}, own: []string{"events/...", "internal/journal/...", "internal/testkit/..."}, ext: testLibraries, testOnly: true},
-	{match: []string{"internal/reactor/..."}, own: []string{"events/...", "internal/decider/...", "internal/journal", "internal/reactor/..."}, ext: []string{watermill, xSync}},
-	{match: []string{"internal/projector/..."}, own: []string{"events/...", "internal/journal", "internal/projector/...", "projections/*"}, ext: []string{jsonx, xSync}},
+	{match: []string{"internal/sealing"}, own: []string{"events/...", "internal/journal"}},
+	{match: []string{"internal/reactor/..."}, own: slices.Concat(pureOwn, []string{"internal/journal", "internal/sealing", "internal/reactor/..."}), ext: []string{watermill, ulid, xSync}},
+	{match: []string{"internal/projector/..."}, own: []string{"events/...", "internal/journal", "internal/sealing", "internal/projector/...", "projections/*"}, ext: []string{jsonx, xSync}},
 
 	// What a capability or a model reaches the world through.
 	{match: []string{"internal/provider/mcp"}, own: slices.Concat(pureOwn, []string{"internal/provider", "internal/provider/internal/..."}), ext: []string{mcp, jsonx}},
@@ -130,7 +131,7 @@ var layers = []layer{
 	{match: []string{"internal/model/..."}, own: slices.Concat(pureOwn, []string{"internal/model/..."}), ext: []string{jsonx}},
 
 	// What people and programs touch.
-	{match: []string{"internal/api/..."}, own: slices.Concat(pureOwn, []string{"internal/api/...", "internal/journal", "internal/projector/...", "projections/*"}), ext: []string{huma, jsonx, yaml, ulid, goldmark}},
+	{match: []string{"internal/api/..."}, own: slices.Concat(pureOwn, []string{"internal/api/...", "internal/journal", "internal/sealing", "internal/projector/...", "projections/*"}), ext: []string{huma, jsonx, yaml, ulid, goldmark}},
 	{match: []string{"internal/cli/..."}, own: []string{"events/...", "internal/...", "projections/*"}, ext: []string{cobra, pflag, koanf, yaml, jsonx, ulid, xTerm}},
 
 	// Tests and what only they use.
