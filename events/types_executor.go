@@ -128,6 +128,7 @@ type Execution struct {
 	Spec     Body             `json:"spec"`
 	Plan     Body             `json:"plan"`
 	Agent    AgentBinding     `json:"agent"`
+	Epoch    uint64           `json:"epoch"` // of the registry when it was admitted
 	Actions  []ActionSummary  `json:"actions"`
 	Results  []ResultRecord   `json:"results"`
 	Evidence []EvidenceRecord `json:"evidence"`

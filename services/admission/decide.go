@@ -34,7 +34,11 @@ func Decide(s State, in decider.Input) (decider.Decision, error) {
 		if in.Timer == TimerApproval {
 			return approvalOverdue(s, in), nil
 		}
-	case decider.Observed, decider.Recovered:
+	case decider.Recovered:
+		if s.Pending != nil && !s.Over {
+			return decider.Decision{Work: []decider.Work{decider.SetTimer{Name: TimerApproval, At: s.Pending.Expires}}}, nil
+		}
+	case decider.Observed:
 	}
 	return decider.Decision{}, nil
 }

@@ -272,7 +272,7 @@ func (d *draft) arguments(n events.AdmittedNode, definition *registry.Capability
 func (d *draft) execution() events.Execution {
 	admitted := d.state.Admitted
 	e := events.Execution{
-		Revision: admitted.Revision, Request: admitted.Request, Spec: admitted.Spec, Plan: admitted.Plan, Agent: admitted.Agent,
+		Revision: admitted.Revision, Request: admitted.Request, Spec: admitted.Spec, Plan: admitted.Plan, Agent: admitted.Agent, Epoch: admitted.Lease.Epoch,
 		Ceiling: admitted.Checks, SealedAt: admitted.SealedAt, Deadline: admitted.Deadline,
 		Heads: decider.Heads(admitted.Heads, d.in.Commit), Evidence: d.state.Evidence,
 	}

@@ -1,0 +1,190 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"example.org/mandate/events"
+	"example.org/mandate/internal/capability"
+	"example.org/mandate/internal/decider"
+	"example.org/mandate/internal/journal"
+	"example.org/mandate/internal/registry"
+)
+
+// Streams is what a service needs of the journal.
+type Streams interface {
+	journal.Appender
+	journal.Loader
+	journal.Timers
+}
+
+// Sealer seals and opens the bodies of commits.
+type Sealer interface {
+	Seal(ctx context.Context, c *events.Commit, scope string) error
+	Open(ctx context.Context, c *events.Commit) error
+}
+
+// Registries gives the registry of a tenant, at least at an epoch.
+type Registries interface {
+	View(ctx context.Context, tenant string, epoch uint64) (registry.View, error)
+}
+
+// Caller invokes capabilities. It never fails: everything is an outcome.
+type Caller interface {
+	Invoke(ctx context.Context, invocation capability.Invocation) capability.Outcome
+}
+
+// Options of a service.
+type Options struct {
+	Streams    Streams
+	Sealer     Sealer
+	Registries Registries
+	// Caller is needed only by a core that calls capabilities.
+	Caller Caller
+	// Writer names this instance in its commits.
+	Writer string
+	Clock  func() time.Time
+	// Spawn runs a call in the background. Nil means a goroutine.
+	Spawn func(func())
+	// CachedRuns bounds how many idle runs are kept in memory; 0 means 4096.
+	CachedRuns int
+	Logger     *slog.Logger
+}
+
+func (o *Options) validate() error {
+	var missing []error
+	for name, absent := range map[string]bool{
+		"streams": o.Streams == nil, "sealer": o.Sealer == nil, "registries": o.Registries == nil,
+		"writer": o.Writer == "", "clock": o.Clock == nil, "logger": o.Logger == nil,
+	} {
+		if absent {
+			missing = append(missing, fmt.Errorf("reactor: option %s is missing", name))
+		}
+	}
+	if o.CachedRuns == 0 {
+		o.CachedRuns = 4096
+	}
+	if o.Spawn == nil {
+		o.Spawn = func(f func()) { go f() }
+	}
+	return errors.Join(missing...)
+}
+
+// Service runs one core.
+type Service[S any] struct {
+	core  decider.Core[S]
+	o     Options
+	cache *cache[S]
+	// calls ends every call in flight when the service is closed.
+	calls  context.Context //nolint:containedctx // the life of calls is that of the service, not of the delivery that started them
+	cancel context.CancelFunc
+	active sync.WaitGroup
+}
+
+// New returns a service for core.
+func New[S any](core decider.Core[S], o Options) (*Service[S], error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	o.Logger = o.Logger.With("service", string(core.Owner))
+	s := &Service[S]{core: core, o: o, cache: newCache[S](o.CachedRuns)}
+	s.calls, s.cancel = context.WithCancel(context.Background()) //nolint:forbidigo // ended by Close
+	return s, nil
+}
+
+// Close waits until the calls in flight have ended and their outcomes are
+// recorded. When ctx ends first, the calls are interrupted; they stay without
+// a receipt and are settled by whoever takes the runs over.
+func (s *Service[S]) Close(ctx context.Context) error {
+	done := make(chan struct{})
+	go func() { s.active.Wait(); close(done) }()
+	select {
+	case <-done:
+		s.cancel()
+		return nil
+	case <-ctx.Done():
+	}
+	s.cancel()
+	select {
+	case <-done:
+		return nil
+	case <-time.After(interruptGrace):
+		return fmt.Errorf("close %s: calls do not end: %w", s.core.Owner, context.Cause(ctx))
+	}
+}
+
+// interruptGrace is how long interrupted calls have to return.
+const interruptGrace = 10 * time.Second
+
+// Owner is the owner whose chain the service writes.
+func (s *Service[S]) Owner() events.Owner { return s.core.Owner }
+
+// maxConflicts bounds how often one input is decided again because the chain
+// moved on. The chain has one writer, so more than one conflict is rare.
+const maxConflicts = 16
+
+// Commit handles a commit of another owner. decided is called as soon as the
+// decision is recorded; Commit itself returns when the work that followed from
+// it has ended. Handling a commit again changes nothing.
+func (s *Service[S]) Commit(ctx context.Context, c *events.Commit, decided func()) error {
+	in := decider.Input{Kind: decider.Delivered, Run: c.Subject.With(s.core.Owner), Commit: c}
+	return s.input(ctx, in, events.Cause{Commit: c.ID, Event: lastEvent(c)}, decided)
+}
+
+// Timer handles a timer that fired about a run.
+func (s *Service[S]) Timer(ctx context.Context, run events.Subject, name string, decided func()) error {
+	in := decider.Input{Kind: decider.Fired, Run: run.With(s.core.Owner), Timer: name}
+	return s.input(ctx, in, events.Cause{Event: "timer:" + name}, decided)
+}
+
+func lastEvent(c *events.Commit) string {
+	if len(c.Events) == 0 {
+		return ""
+	}
+	return c.Events[len(c.Events)-1].ID
+}
+
+func (s *Service[S]) input(ctx context.Context, in decider.Input, cause events.Cause, decided func()) error {
+	t := &tracker{done: make(chan struct{})}
+	t.add()
+	err := s.handle(ctx, in, cause, t)
+	if decided != nil {
+		decided()
+	}
+	t.end(err)
+	select {
+	case <-t.done:
+		return t.err()
+	case <-ctx.Done():
+		return fmt.Errorf("work after %s: %w", cause.Commit, context.Cause(ctx))
+	}
+}
+
+// tracker counts what has still to end before an input is settled.
+type tracker struct {
+	mu     sync.Mutex
+	open   int
+	first  error
+	closed bool
+	done   chan struct{}
+}
+
+func (t *tracker) add() { t.mu.Lock(); t.open++; t.mu.Unlock() }
+
+func (t *tracker) end(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err != nil && t.first == nil {
+		t.first = err
+	}
+	if t.open--; t.open == 0 && !t.closed {
+		t.closed = true
+		close(t.done)
+	}
+}
+
+func (t *tracker) err() error { t.mu.Lock(); defer t.mu.Unlock(); return t.first }

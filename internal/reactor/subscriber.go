@@ -1,0 +1,129 @@
+package reactor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/message/router/middleware"
+
+	"example.org/mandate/events"
+	"example.org/mandate/internal/journal"
+)
+
+// subscriber gives the deliveries of a journal to a Watermill router. A topic
+// is "<reader>/<source>".
+type subscriber struct {
+	journal journal.Consumer
+	mu      sync.Mutex
+	cancels []context.CancelFunc
+	closed  bool
+	active  sync.WaitGroup
+}
+
+func newSubscriber(j journal.Consumer) *subscriber { return &subscriber{journal: j} }
+
+func topicOf(s journal.Source) string {
+	if s.Timers {
+		return "timers." + string(s.Owner)
+	}
+	return string(s.Owner)
+}
+
+func cutTopic(topic string) (reader string, source journal.Source, ok bool) {
+	reader, rest, ok := strings.Cut(topic, "/")
+	owner, timers := strings.CutPrefix(rest, "timers.")
+	return reader, journal.Source{Owner: events.Owner(owner), Timers: timers}, ok
+}
+
+type deliveryKey struct{}
+
+func deliveryOf(m *message.Message) (journal.Delivery, bool) {
+	d, ok := m.Context().Value(deliveryKey{}).(journal.Delivery)
+	return d, ok
+}
+
+// retryDelay is how long a delivery rests that could not be handled now.
+const retryDelay = time.Second
+
+// Subscribe implements message.Subscriber.
+func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	reader, source, ok := cutTopic(topic)
+	if !ok {
+		return nil, fmt.Errorf("topic %q is not READER/SOURCE", topic)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		cancel()
+		return nil, fmt.Errorf("subscribe %s: closed", topic)
+	}
+	deliveries, err := s.journal.Consume(ctx, reader, source)
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("subscribe %s: %w", topic, err)
+	}
+	s.cancels = append(s.cancels, cancel)
+	out := make(chan *message.Message)
+	s.active.Add(1)
+	go func() {
+		defer s.active.Done()
+		defer close(out)
+		for d := range deliveries {
+			s.emit(ctx, d, out)
+		}
+	}()
+	return out, nil
+}
+
+// emit hands one delivery to the router and settles it when the router did.
+func (s *subscriber) emit(ctx context.Context, d journal.Delivery, out chan<- *message.Message) {
+	record := d.Record()
+	m := message.NewMessage(record.Header[events.HeaderCommit], record.Data)
+	for name, value := range record.Header {
+		m.Metadata[name] = value
+	}
+	middleware.SetCorrelationID(record.Header[events.HeaderCorrelation], m)
+	m.SetContext(context.WithValue(ctx, deliveryKey{}, d))
+	select {
+	case out <- m:
+	case <-ctx.Done():
+		return // not acknowledged: it comes again
+	}
+	s.active.Add(1)
+	go func() {
+		defer s.active.Done()
+		select {
+		case <-m.Acked():
+			d.Ack()
+		case <-m.Nacked():
+			d.Retry(retryDelay)
+		case <-ctx.Done():
+			// A handler that is draining may still acknowledge.
+			select {
+			case <-m.Acked():
+				d.Ack()
+			case <-m.Nacked():
+			case <-time.After(interruptGrace):
+			}
+		}
+	}()
+}
+
+// Close implements message.Subscriber.
+func (s *subscriber) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	cancels := s.cancels
+	s.cancels = nil
+	s.mu.Unlock()
+	for _, cancel := range cancels {
+		cancel()
+	}
+	s.active.Wait()
+	return nil
+}
