@@ -14,6 +14,7 @@ import (
 	"example.org/mandate/internal/provider"
 	"example.org/mandate/internal/provider/builtin"
 	"example.org/mandate/internal/provider/providertest"
+	"example.org/mandate/internal/req"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,6 +128,7 @@ func TestPanicIsContained(t *testing.T) {
 
 // A function cannot reach the arguments of others.
 func TestArgumentsAreACopy(t *testing.T) {
+	req.Covers(t, "IK-5.5.2")
 	p := register(t, map[string]builtin.Function{
 		"f": func(_ context.Context, invocation capability.Invocation) ([]byte, error) {
 			clear(invocation.Arguments)

@@ -18,7 +18,8 @@ import (
 // publicServer is the filesystem server of the protocol's own project.
 const publicServer = "@modelcontextprotocol/server-filesystem@2026.8.31"
 
-// TestPublicFilesystemServer reads a file through a server that others wrote.
+// TestPublicFilesystemServer reads a file through a server that others wrote,
+// in the place of the example's own.
 func TestPublicFilesystemServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED: installing the public server takes a while")
@@ -37,7 +38,7 @@ func TestPublicFilesystemServer(t *testing.T) {
 		t.Logf("npm install: %v\n%s", err, output)
 		t.Skip("NOT TESTED: the public filesystem server cannot be installed here")
 	}
-	files := filepath.Join(workspace, "files")
+	files := filepath.Join(workspace, "module")
 	if err := os.Mkdir(files, 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -55,19 +56,19 @@ func TestPublicFilesystemServer(t *testing.T) {
 	}()
 	invoke := func(tool, path string) capability.Outcome {
 		invocation := providertest.Invocation(events.ProviderBinding{MCP: &events.MCPBinding{
-			Command:   []string{"node", filepath.Join(workspace, "node_modules", "@modelcontextprotocol", "server-filesystem", "dist", "index.js"), files},
-			Directory: "files", Environment: []string{"PATH"}, Tool: tool, Output: "text", Arguments: map[string]string{"path": "file"},
+			Command:     []string{"node", "node_modules/@modelcontextprotocol/server-filesystem/dist/index.js", "."},
+			Environment: []string{"PATH"}, Tool: tool, Output: "text",
 		}}, events.EffectRead)
-		invocation.Arguments = []byte(`{"file":"` + path + `"}`)
+		invocation.Arguments = []byte(`{"path":"` + path + `"}`)
 		return p.Invoke(ctx, invocation)
 	}
-	if got := invoke("read_text_file", "CHANGELOG.md"); got.Status != capability.StatusCompleted || string(got.Value) != `{"text":"# 1.2.0 – ready\n"}` {
+	if got := invoke("read_file", "module/CHANGELOG.md"); got.Status != capability.StatusCompleted || string(got.Value) != `{"text":"# 1.2.0 – ready\n"}` {
 		t.Errorf("outcome = %s %v %s, value %s", got.Status, got.Code, got.Message, got.Value)
 	}
-	if got := invoke("read_text_file", "../node_modules/.package-lock.json"); got.Status != capability.StatusFailed || got.Code != events.CodeActionFailed || !strings.Contains(string(got.Raw), "denied") {
+	if got := invoke("read_file", "../secret.md"); got.Status != capability.StatusFailed || got.Code != events.CodeActionFailed || !strings.Contains(string(got.Raw), "denied") {
 		t.Errorf("outcome = %s %v %s, raw %s", got.Status, got.Code, got.Message, got.Raw)
 	}
-	if got := invoke("no_such_tool", "CHANGELOG.md"); got.Code != events.CodeProviderMissing {
+	if got := invoke("no_such_tool", "module/CHANGELOG.md"); got.Code != events.CodeProviderMissing {
 		t.Errorf("outcome = %s %v %s", got.Status, got.Code, got.Message)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/capability"
+	"example.org/mandate/internal/req"
 )
 
 // module writes a Go module with one test and returns its workspace.
@@ -53,6 +54,7 @@ func goTest() events.ProcessBinding {
 }
 
 func TestGoTest(t *testing.T) {
+	req.Covers(t, "OD-7.1.14")
 	tests := map[string]struct {
 		body   string
 		passed int
@@ -154,7 +156,8 @@ func TestSourceChanged(t *testing.T) {
 	p := open(t, workspace)
 	got := p.Invoke(t.Context(), invocation(binding, events.EffectWrite, `{"file":"m.go"}`))
 	before, after := evidence(t, got, "source-files"), evidence(t, got, "source-changed")
-	if got.Status != capability.StatusCompleted || before.Subject == after.Subject || after.SourceModified <= before.SourceModified {
+	seen := evidence(t, got, "invocation").Observed
+	if got.Status != capability.StatusCompleted || before.Subject == after.Subject || before.SourceModified >= seen || after.SourceModified <= seen {
 		t.Errorf("outcome = %s, before %+v, after %+v", got.Status, before, after)
 	}
 	// A file that nobody observes changes nothing.

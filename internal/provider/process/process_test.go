@@ -20,7 +20,6 @@ import (
 	"example.org/mandate/internal/provider"
 	"example.org/mandate/internal/provider/process"
 	"example.org/mandate/internal/provider/providertest"
-	"example.org/mandate/internal/req"
 )
 
 // program returns a command of the helper program.
@@ -56,7 +55,6 @@ func invocation(binding events.ProcessBinding, effect events.Effect, arguments s
 }
 
 func TestContract(t *testing.T) {
-	req.Covers(t, "OD-7.1.25")
 	bind := func(output string, arguments ...string) events.ProviderBinding {
 		return events.ProviderBinding{Process: &events.ProcessBinding{Command: program(t, arguments...), Output: output}}
 	}

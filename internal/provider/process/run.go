@@ -157,8 +157,14 @@ func (p *Provider) evidence(c call, end ending, finished events.Time) ([]capabil
 	if err == nil && after == c.before {
 		return list, c.before
 	}
-	// What cannot be looked at any more counts as changed, to nothing known.
-	return append(list, observation("source-changed", after, events.At(p.options.Now()))), tree{}
+	// What cannot be looked at any more counts as changed, to nothing known. A
+	// modification time says little about a change while the program ran: what
+	// is certain is that it was not later than now. With that, no report can
+	// pass for newer than the files.
+	now := events.At(p.options.Now())
+	changed := observation("source-changed", after, now)
+	changed.SourceModified = max(now, finished+1)
+	return append(list, changed), tree{}
 }
 
 // treeContent is the evidence of a tree beside its digest.

@@ -1,0 +1,35 @@
+package greeting_test
+
+import (
+	"fmt"
+	"testing"
+
+	"example.org/greeting"
+)
+
+func TestFor(t *testing.T) {
+	tests := map[string]struct{ name, want string }{
+		"named":  {"Ada", "Hello, Ada!"},
+		"spaces": {"  Grace ", "Hello, Grace!"},
+		"nobody": {"", "Hello!"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := greeting.For(test.name); got != test.want {
+				t.Errorf("For(%q) = %q, want %q", test.name, got, test.want)
+			}
+		})
+	}
+}
+
+func ExampleFor() {
+	fmt.Println(greeting.For("Ada"))
+	// Output: Hello, Ada!
+}
+
+// The next version is to greet everybody by default; this one does not yet.
+func TestForEverybody(t *testing.T) {
+	if got, want := greeting.For("*"), "Hello, everybody!"; got != want {
+		t.Errorf("For(%q) = %q, want %q", "*", got, want)
+	}
+}
