@@ -59,10 +59,11 @@ func compileCapability(name string, d events.Capability) (*Capability, []events.
 	if c.Output, err = schema.Compile(d.Output); err != nil {
 		add(events.CodeResourceInvalid, "spec.output", err.Error(), "write a JSON Schema")
 	}
-	_, c.Digest, err = canon.Document("capability", map[string]any{"name": name, "definition": d})
+	definition, err := canon.JSON(d)
 	if err != nil {
 		add(events.CodeResourceInvalid, "spec", err.Error(), "correct the definition")
 	}
+	c.Digest = DigestOf(events.KindCapability, name, definition)
 	return c, found
 }
 

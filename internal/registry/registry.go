@@ -336,3 +336,32 @@ func checkPolicy(p events.Policy) []events.Diagnostic {
 	}
 	return found
 }
+
+// DigestOf returns the digest of a resource from its canonical definition.
+func DigestOf(kind events.Kind, name string, definition []byte) events.Digest {
+	return canon.Parts("resource", string(kind), name, string(definition))
+}
+
+// Normalize returns the canonical form of a definition with every member
+// written out, so that two ways to write the same resource are one.
+func Normalize(kind events.Kind, definition events.JSON) ([]byte, error) {
+	var value any
+	switch kind {
+	case events.KindAgent:
+		value = new(events.Agent)
+	case events.KindPolicy:
+		value = new(events.Policy)
+	case events.KindCapability:
+		value = new(events.Capability)
+	case events.KindRoutes:
+		value = new(events.Routes)
+	case events.KindPackage:
+		value = new(events.Package)
+	default:
+		return nil, fmt.Errorf("registry: kind %.40q", kind)
+	}
+	if err := json.Unmarshal(definition, value, json.RejectUnknownMembers(true)); err != nil {
+		return nil, fmt.Errorf("registry: %w", err)
+	}
+	return canon.JSON(value)
+}

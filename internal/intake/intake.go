@@ -1,0 +1,413 @@
+// Package intake records what people ask: requests, decisions on approvals,
+// cancellations, and resources for the registry. It is the only writer of the
+// request and registry streams and decides nothing about a run.
+package intake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/oklog/ulid/v2"
+
+	"example.org/mandate/events"
+	"example.org/mandate/events/canon"
+	"example.org/mandate/internal/journal"
+	"example.org/mandate/internal/jsonvalue"
+	"example.org/mandate/internal/reactor"
+	"example.org/mandate/internal/registry"
+	"example.org/mandate/internal/sealing"
+)
+
+// Streams is what intake needs of the journal.
+type Streams interface {
+	journal.Appender
+	journal.Loader
+}
+
+// Options of an intake.
+type Options struct {
+	Streams    Streams
+	Sealer     reactor.Sealer
+	Registries reactor.Registries
+	Writer     string
+	Clock      func() time.Time
+}
+
+// Intake records requests.
+type Intake struct{ o Options }
+
+// New returns an intake.
+func New(o Options) *Intake { return &Intake{o: o} }
+
+// Error is a refusal with its diagnostics. Nothing was recorded.
+type Error struct {
+	Diagnostics []events.Diagnostic
+}
+
+// Error implements the error interface.
+func (e *Error) Error() string {
+	if len(e.Diagnostics) == 0 {
+		return "refused"
+	}
+	return e.Diagnostics[0].String()
+}
+
+func refuse(code events.Code, message, action string) error {
+	return &Error{Diagnostics: []events.Diagnostic{{Code: code, Message: message, Action: action}}}
+}
+
+// Submission is the outcome of Submit.
+type Submission struct {
+	Run    string
+	Joined bool // the request was recorded before; this is that run
+}
+
+// maxConflicts bounds how often an append is tried again because somebody else
+// appended first.
+const maxConflicts = 16
+
+// Decode reads a request document strictly within limits. Nonce and authority
+// are the host's: a document that sets them is refused.
+func Decode(document []byte) (*events.IntentRequest, error) {
+	if err := jsonvalue.Scan(document, jsonvalue.DefaultLimits); err != nil {
+		code := events.CodeRequestMalformed
+		switch {
+		case errors.Is(err, jsonvalue.ErrTooLarge):
+			code = events.CodeRequestTooLarge
+		case errors.Is(err, jsonvalue.ErrTooDeep):
+			code = events.CodeRequestTooDeep
+		}
+		return nil, refuse(code, err.Error(), "correct the document")
+	}
+	var request events.IntentRequest
+	if err := json.Unmarshal(document, &request, json.RejectUnknownMembers(true)); err != nil {
+		return nil, refuse(events.CodeRequestMalformed, err.Error(), "correct the field")
+	}
+	if request.Nonce != "" || request.Authority != (events.Principal{}) {
+		return nil, refuse(events.CodeNonceInvalid, "nonce and authority are set by the host", "leave them out; give the nonce as Idempotency-Key")
+	}
+	if request.Thread != "" && (!events.ValidToken(request.Thread) || len(request.Thread) > 48) {
+		return nil, refuse(events.CodeRequestMalformed, "the thread is not a token of up to 48 letters, digits, hyphens and underscores", "choose another thread")
+	}
+	if request.Parent != "" && !events.ValidToken(request.Parent) {
+		return nil, refuse(events.CodeRequestMalformed, "the parent is not a run", "name a run")
+	}
+	return &request, nil
+}
+
+// Submit records a request under a nonce. The nonce is the identity: of any
+// number of submissions one is recorded and the others join it, if they ask
+// for the same. nonce "" lets the host assign one.
+func (in *Intake) Submit(ctx context.Context, tenant, nonce string, principal events.Principal, request *events.IntentRequest) (Submission, error) {
+	now := in.o.Clock()
+	if nonce == "" {
+		nonce = ulid.MustNew(ulid.Timestamp(now), ulid.DefaultEntropy()).String()
+	}
+	if id, err := ulid.ParseStrict(nonce); err != nil || id.String() != nonce {
+		return Submission{}, refuse(events.CodeNonceInvalid, "the nonce is not a ULID in its canonical form", "use 26 upper-case characters, or none")
+	}
+	r := *request
+	r.Nonce, r.Authority = nonce, principal
+	body, err := events.NewDocument(events.ClassRequest, &r)
+	if err != nil {
+		return Submission{}, fmt.Errorf("submit: %w", err)
+	}
+	submitted := &events.Submitted{
+		Request: body, Nonce: nonce, Principal: principal, Agent: r.Intent.Agent, Thread: r.Thread, Parent: r.Parent,
+		HasSpec: r.Outcome != nil, HasPlan: r.Plan != nil,
+	}
+	subject := events.Subject{Owner: events.OwnerRequest, Tenant: tenant, Run: nonce}
+	if err := subject.Validate(); err != nil {
+		return Submission{}, refuse(events.CodeRequestMalformed, err.Error(), "use another tenant")
+	}
+	c := reactor.Assemble(reactor.Draft{
+		Subject: subject, Cause: events.Cause{Event: "submitted"}, Writer: in.o.Writer, At: events.At(now), Payloads: []events.Payload{submitted},
+	})
+	err = in.append(ctx, &c, sealing.Scope(tenant, nonce, r.Thread), journal.Position{})
+	if errors.Is(err, journal.ErrConflict) {
+		return in.join(ctx, subject, body)
+	}
+	if err != nil {
+		return Submission{}, err
+	}
+	return Submission{Run: nonce}, nil
+}
+
+func (in *Intake) append(ctx context.Context, c *events.Commit, scope string, after journal.Position) error {
+	if err := in.o.Sealer.Seal(ctx, c, scope); err != nil {
+		return fmt.Errorf("record %s: %w", c.Subject, err)
+	}
+	data, err := events.Encode(c)
+	if errors.Is(err, events.ErrTooLarge) {
+		return refuse(events.CodeRequestTooLarge, err.Error(), "make the request smaller")
+	}
+	if err != nil {
+		return fmt.Errorf("record %s: %w", c.Subject, err)
+	}
+	if _, err := in.o.Streams.Append(ctx, c, data, after); err != nil {
+		return fmt.Errorf("record %s: %w", c.Subject, err)
+	}
+	return nil
+}
+
+// join returns the recorded run, if it asks for the same. Who cannot find out
+// is refused: nothing runs twice.
+func (in *Intake) join(ctx context.Context, subject events.Subject, body events.Body) (Submission, error) {
+	chain, _, err := in.load(ctx, subject)
+	if err != nil {
+		return Submission{}, &Error{Diagnostics: []events.Diagnostic{{
+			Code: events.CodeOwnershipUnresolved, Message: "it cannot be found out whether the request was recorded before", Action: "try again with the same nonce",
+		}}}
+	}
+	recorded, ok := chain[0].Events[0].Data.(*events.Submitted)
+	if !ok {
+		return Submission{}, fmt.Errorf("join %s: %w: first event is %s", subject, journal.ErrCorrupt, chain[0].Events[0].Type())
+	}
+	content, open := recorded.Request.Content()
+	mine, _ := body.Content()
+	if !open || !bytes.Equal(content, mine) {
+		return Submission{}, refuse(events.CodeNonceConflict, "the nonce was used for another request", "use a new nonce for a new request")
+	}
+	return Submission{Run: subject.Run, Joined: true}, nil
+}
+
+// load reads a chain of the request or registry stream whole.
+func (in *Intake) load(ctx context.Context, subject events.Subject) ([]events.Commit, journal.Position, error) {
+	records, err := in.o.Streams.Load(ctx, subject, 0)
+	if err != nil {
+		return nil, journal.Position{}, fmt.Errorf("load %s: %w", subject, err)
+	}
+	if len(records) == 0 {
+		return nil, journal.Position{}, nil
+	}
+	chain := make([]events.Commit, 0, len(records))
+	var position journal.Position
+	for i := range records {
+		c, err := events.Decode(records[i])
+		if err != nil {
+			return nil, journal.Position{}, fmt.Errorf("load %s: %w", subject, err)
+		}
+		if err := in.o.Sealer.Open(ctx, &c); err != nil {
+			return nil, journal.Position{}, fmt.Errorf("load %s: %w", subject, err)
+		}
+		position = journal.Position{Sequence: records[i].Sequence, Head: c.Head()}
+		chain = append(chain, c)
+	}
+	return chain, position, nil
+}
+
+// record appends one event about a run that was submitted.
+func (in *Intake) record(ctx context.Context, tenant, run, cause string, payload events.Payload) error {
+	subject := events.Subject{Owner: events.OwnerRequest, Tenant: tenant, Run: run}
+	if err := subject.Validate(); err != nil {
+		return refuse(events.CodeRunUnknown, "there is no such run", "see mandate runs")
+	}
+	for range maxConflicts {
+		chain, position, err := in.load(ctx, subject)
+		if err != nil {
+			return err
+		}
+		if len(chain) == 0 {
+			return refuse(events.CodeRunUnknown, "there is no such run", "see mandate runs")
+		}
+		first, ok := chain[0].Events[0].Data.(*events.Submitted)
+		if !ok {
+			return fmt.Errorf("record %s: %w", subject, journal.ErrCorrupt)
+		}
+		c := reactor.Assemble(reactor.Draft{
+			Subject: subject, After: position.Head, Cause: events.Cause{Event: cause}, Correlation: chain[0].Correlation,
+			Writer: in.o.Writer, At: events.At(in.o.Clock()), Payloads: []events.Payload{payload},
+		})
+		err = in.append(ctx, &c, sealing.Scope(tenant, run, first.Thread), position)
+		if !errors.Is(err, journal.ErrConflict) {
+			return err
+		}
+	}
+	return refuse(events.CodeConflict, "others keep recording at the same time", "try again")
+}
+
+// Cancel records the wish to stop a run.
+func (in *Intake) Cancel(ctx context.Context, tenant, run string, principal events.Principal, reason string) error {
+	return in.record(ctx, tenant, run, "cancel", &events.CancelRequested{Principal: principal, Reason: reason})
+}
+
+// DecideApproval records what a person decided. digest is the digest of
+// exactly what the person saw.
+func (in *Intake) DecideApproval(ctx context.Context, tenant, run string, decided events.ApprovalDecided) error {
+	return in.record(ctx, tenant, run, "approval", &decided)
+}
+
+// Resource is one resource to apply.
+type Resource struct {
+	Kind       events.Kind
+	Name       string
+	Definition events.JSON // JSON of the specification
+}
+
+// Applied says what applying a resource did.
+type Applied struct {
+	Kind    events.Kind   `json:"kind"`
+	Name    string        `json:"name"`
+	Version int           `json:"version"`
+	Digest  events.Digest `json:"digest"`
+	Epoch   uint64        `json:"epoch"`
+	Changed bool          `json:"changed"`
+}
+
+// Apply records resources in the registry, all or none, in the order given. A
+// resource that is registered as it is changes nothing.
+func (in *Intake) Apply(ctx context.Context, tenant string, principal events.Principal, resources []Resource, dryRun bool) ([]Applied, error) {
+	for range maxConflicts {
+		applied, payloads, err := in.plan(ctx, tenant, principal, resources)
+		if err != nil || len(payloads) == 0 || dryRun {
+			return applied, err
+		}
+		epoch, err := in.registryAppend(ctx, tenant, payloads)
+		if errors.Is(err, journal.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range applied {
+			applied[i].Epoch = epoch
+		}
+		_, err = in.o.Registries.View(ctx, tenant, epoch)
+		return applied, err
+	}
+	return nil, refuse(events.CodeConflict, "others keep changing the registry at the same time", "try again")
+}
+
+// plan checks resources one after the other, each against the registry with
+// those before it applied.
+func (in *Intake) plan(ctx context.Context, tenant string, principal events.Principal, resources []Resource) ([]Applied, []events.Payload, error) {
+	view, err := in.o.Registries.View(ctx, tenant, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var applied []Applied
+	var payloads []events.Payload
+	for _, r := range resources {
+		definition, err := jsonvalue.Canonical(r.Definition, jsonvalue.DefaultLimits)
+		if err != nil {
+			return nil, nil, &Error{Diagnostics: []events.Diagnostic{{Code: events.CodeResourceInvalid, Path: string(r.Kind) + "/" + r.Name, Message: err.Error(), Action: "correct the document"}}}
+		}
+		if found := view.Check(r.Kind, r.Name, definition); len(found) > 0 {
+			for i := range found {
+				found[i].Path = string(r.Kind) + "/" + r.Name + " " + found[i].Path
+			}
+			return nil, nil, &Error{Diagnostics: found}
+		}
+		if definition, err = registry.Normalize(r.Kind, definition); err != nil {
+			return nil, nil, fmt.Errorf("apply %s: %w", r.Name, err)
+		}
+		payload, a, err := in.payload(principal, r, definition)
+		if err != nil {
+			return nil, nil, err
+		}
+		_, _, have, registered := view.Definition(r.Kind, r.Name)
+		a.Changed = !registered || have != a.Digest || revoked(view, r)
+		a.Epoch = view.Epoch
+		applied = append(applied, a)
+		if a.Changed {
+			payloads = append(payloads, payload)
+			view = view.Evolve(&events.Commit{Number: view.Epoch, Events: []events.Event{{Data: payload}}})
+		}
+	}
+	return applied, payloads, nil
+}
+
+func revoked(view registry.View, r Resource) bool {
+	_, is := view.Revoked(r.Name)
+	return is && r.Kind == events.KindCapability
+}
+
+func (in *Intake) payload(principal events.Principal, r Resource, definition []byte) (events.Payload, Applied, error) {
+	var versioned struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(definition, &versioned); err != nil {
+		return nil, Applied{}, fmt.Errorf("apply %s: %w", r.Name, err)
+	}
+	digest := registry.DigestOf(r.Kind, r.Name, definition)
+	a := events.Applied{Name: r.Name, Version: versioned.Version, Digest: digest, Definition: definition, Principal: principal}
+	out := Applied{Kind: r.Kind, Name: r.Name, Version: versioned.Version, Digest: digest}
+	switch r.Kind {
+	case events.KindAgent:
+		return &events.AgentApplied{Applied: a}, out, nil
+	case events.KindPolicy:
+		return &events.PolicyApplied{Applied: a}, out, nil
+	case events.KindCapability:
+		return &events.CapabilityRegistered{Applied: a}, out, nil
+	case events.KindPackage:
+		return &events.PackageApplied{Applied: a}, out, nil
+	case events.KindRoutes:
+		return &events.RoutesApplied{Applied: a}, out, nil
+	}
+	return nil, Applied{}, refuse(events.CodeResourceInvalid, "the kind is not known", "use Agent, Capability, Policy, Package or Routes")
+}
+
+// Revoke withdraws a capability at once, for every run.
+func (in *Intake) Revoke(ctx context.Context, tenant string, principal events.Principal, name, reason string) error {
+	for range maxConflicts {
+		view, err := in.o.Registries.View(ctx, tenant, 0)
+		if err != nil {
+			return err
+		}
+		if _, _, _, ok := view.Definition(events.KindCapability, name); !ok {
+			return refuse(events.CodeResourceUnknown, "there is no such capability", "see mandate get capabilities")
+		}
+		epoch, err := in.registryAppend(ctx, tenant, []events.Payload{&events.CapabilityRevoked{Name: name, Reason: reason, Principal: principal}})
+		if errors.Is(err, journal.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		_, err = in.o.Registries.View(ctx, tenant, epoch)
+		return err
+	}
+	return refuse(events.CodeConflict, "others keep changing the registry at the same time", "try again")
+}
+
+func (in *Intake) registryAppend(ctx context.Context, tenant string, payloads []events.Payload) (uint64, error) {
+	subject := events.Subject{Owner: events.OwnerRegistry, Tenant: tenant, Run: events.RegistryRun}
+	if err := subject.Validate(); err != nil {
+		return 0, refuse(events.CodeResourceInvalid, err.Error(), "use another tenant")
+	}
+	records, err := in.o.Streams.Load(ctx, subject, 0)
+	if err != nil {
+		return 0, fmt.Errorf("load registry: %w", err)
+	}
+	var position journal.Position
+	correlation := ""
+	if n := len(records); n > 0 {
+		head, err := events.DecodeHeader(records[n-1])
+		if err != nil {
+			return 0, fmt.Errorf("load registry: %w", err)
+		}
+		position = journal.Position{Sequence: records[n-1].Sequence, Head: head.Head()}
+		correlation = head.Correlation
+	}
+	c := reactor.Assemble(reactor.Draft{
+		Subject: subject, After: position.Head, Cause: events.Cause{Event: "apply:" + string(digestOf(payloads))}, Correlation: correlation,
+		Writer: in.o.Writer, At: events.At(in.o.Clock()), Payloads: payloads,
+	})
+	return c.Number, in.append(ctx, &c, sealing.Scope(tenant, events.RegistryRun, ""), position)
+}
+
+func digestOf(payloads []events.Payload) events.Digest {
+	parts := make([]string, 0, len(payloads))
+	for _, p := range payloads {
+		data, err := events.EncodePayload(p)
+		if err != nil {
+			data = []byte(err.Error())
+		}
+		parts = append(parts, string(data))
+	}
+	return canon.Parts("registry-change", parts...)
+}
