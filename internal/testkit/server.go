@@ -16,6 +16,8 @@ const startup = 20 * time.Second
 type ServerOptions struct {
 	StoreDir   string // default: a new directory of the test
 	SyncAlways bool   // sync to disk before every acknowledgment
+	// Configure may change what the options leave open, such as users.
+	Configure func(*server.Options)
 }
 
 // StartServer starts a server with JetStream and file storage that listens
@@ -26,11 +28,15 @@ func StartServer(tb testing.TB, options ServerOptions) *server.Server {
 	if options.StoreDir == "" {
 		options.StoreDir = tb.TempDir()
 	}
-	s, err := server.NewServer(&server.Options{
+	serverOptions := &server.Options{
 		ServerName: "embedded", DontListen: true, JetStream: true, StoreDir: options.StoreDir,
 		JetStreamMaxMemory: 1 << 30, JetStreamMaxStore: 64 << 30, SyncAlways: options.SyncAlways,
 		NoSigs: true, NoLog: true, DisableJetStreamBanner: true,
-	})
+	}
+	if options.Configure != nil {
+		options.Configure(serverOptions)
+	}
+	s, err := server.NewServer(serverOptions)
 	if err != nil {
 		tb.Fatal(err)
 	}

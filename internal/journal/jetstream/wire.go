@@ -65,7 +65,12 @@ func (e *apiError) unavailable() bool {
 func (j *Journal) ask(ctx context.Context, msg *nats.Msg, answer any) error {
 	try, cancel := context.WithTimeout(ctx, j.config.Try)
 	defer cancel()
-	reply, err := j.conn.RequestMsgWithContext(try, msg)
+	return j.askOnce(try, msg, answer)
+}
+
+// askOnce sends one request and waits for the answer until ctx ends.
+func (j *Journal) askOnce(ctx context.Context, msg *nats.Msg, answer any) error {
+	reply, err := j.conn.RequestMsgWithContext(ctx, msg)
 	if err != nil {
 		return err
 	}
