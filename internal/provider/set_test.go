@@ -70,6 +70,7 @@ func TestSetContract(t *testing.T) {
 	}
 	providertest.Run(t, providertest.Subject{
 		New: func(t *testing.T) provider.Provider {
+			t.Helper()
 			set, err := provider.NewSet(provider.Options{Builtin: provider.Slot{Provider: functions(t, all), Concurrency: 2}})
 			if err != nil {
 				t.Fatal(err)

@@ -52,7 +52,10 @@ func TestContract(t *testing.T) {
 		"garbage": func(context.Context, capability.Invocation) ([]byte, error) { return []byte(`{"a":`), nil },
 	}
 	providertest.Run(t, providertest.Subject{
-		New:  func(t *testing.T) provider.Provider { return register(t, functions) },
+		New: func(t *testing.T) provider.Provider {
+			t.Helper()
+			return register(t, functions)
+		},
 		Echo: named("echo"),
 		EchoValue: func(message string) string {
 			value, err := provider.TextValue(message)
@@ -115,9 +118,8 @@ func TestOutcomeOfError(t *testing.T) {
 func TestPanicIsContained(t *testing.T) {
 	p := register(t, map[string]builtin.Function{
 		"f": func(context.Context, capability.Invocation) ([]byte, error) {
-			var empty map[string]int
-			empty["x"] = 1
-			return nil, nil
+			var none []byte
+			return none[1:2], nil
 		},
 	})
 	got := p.Invoke(t.Context(), providertest.Invocation(named("f"), events.EffectWrite))

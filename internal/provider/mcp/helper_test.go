@@ -106,7 +106,7 @@ func handlers(flags []string) map[string]mcp.ToolHandler {
 			if err != nil {
 				return nil, err
 			}
-			child := exec.Command(executable, helperArgument, "-deaf") //nolint:noctx // it must outlive everything but the group
+			child := exec.Command(executable, helperArgument, "-deaf") // it must outlive everything but the group
 			if err := child.Start(); err != nil {
 				return nil, err
 			}

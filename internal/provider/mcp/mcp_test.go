@@ -52,6 +52,7 @@ func open(t *testing.T) *mcp.Provider {
 func TestContract(t *testing.T) {
 	providertest.Run(t, providertest.Subject{
 		New: func(t *testing.T) provider.Provider {
+			t.Helper()
 			p, err := mcp.New(mcp.Options{Workspace: t.TempDir(), Grace: 300 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)

@@ -69,10 +69,12 @@ var helpers = map[string]func(arguments []string) int{
 	// ignore the request to end.
 	"family": func(arguments []string) int {
 		signal.Ignore(syscall.SIGTERM)
-		return start(arguments[0], true)
+		return start(arguments[0], true, false)
 	},
 	// orphan leaves a child behind that has its output.
-	"orphan": func(arguments []string) int { return start(arguments[0], false) },
+	"orphan": func(arguments []string) int { return start(arguments[0], false, false) },
+	// runaway leaves a child behind that has its output and left its group.
+	"runaway": func(arguments []string) int { return start(arguments[0], false, true) },
 	"touch": func(arguments []string) int {
 		if err := os.WriteFile(arguments[0], []byte("changed"), 0o600); err != nil {
 			return 1
@@ -98,14 +100,16 @@ func encode(value any) int {
 	return 0
 }
 
-// start starts a child that hangs and notes both process numbers in a file.
-func start(file string, stay bool) int {
+// start starts a child that hangs, outliving everything but its group, and
+// notes both process numbers in a file.
+func start(file string, stay, leave bool) int {
 	executable, err := os.Executable()
 	if err != nil {
 		return 99
 	}
-	child := exec.Command(executable, helperArgument, "hang") //nolint:noctx // it must outlive everything but the group
+	child := exec.Command(executable, helperArgument, "hang")
 	child.Stdout = os.Stdout
+	child.SysProcAttr = &syscall.SysProcAttr{Setsid: leave}
 	if err := child.Start(); err != nil {
 		return 99
 	}

@@ -60,6 +60,7 @@ func TestContract(t *testing.T) {
 	}
 	providertest.Run(t, providertest.Subject{
 		New: func(t *testing.T) provider.Provider {
+			t.Helper()
 			p, err := process.New(process.Options{Workspace: t.TempDir(), Grace: 200 * time.Millisecond})
 			if err != nil {
 				t.Fatal(err)
@@ -314,6 +315,31 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A process that leaves its group with the output of the program cannot hold
+// the invocation up, and what could not be read is not taken for all.
+func TestRunaway(t *testing.T) {
+	note := filepath.Join(t.TempDir(), "pids")
+	binding := events.ProcessBinding{Command: program(t, "runaway", note), Output: "text"}
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	got := open(t, t.TempDir()).Invoke(ctx, invocation(binding, events.EffectWrite, `{}`))
+	if got.Status != capability.StatusUncertain || got.Code != events.CodeOutputInvalid {
+		t.Errorf("outcome = %s %v", got.Status, got.Code)
+	}
+	data, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parent, child int
+	if _, err := fmt.Sscan(string(data), &parent, &child); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(child, syscall.SIGKILL); err != nil {
+		t.Errorf("the child is gone: %v", err)
+	}
+	waitGone(t, child)
 }
 
 // waitGone waits until no process has the number; an ended one whose new
