@@ -58,6 +58,7 @@ const (
 	koanf      = "github.com/knadh/koanf/..."
 	yaml       = "sigs.k8s.io/yaml/..."
 	goldmark   = "github.com/yuin/goldmark/..."
+	xHTML      = "golang.org/x/net/html"
 	xSync      = "golang.org/x/sync/..."
 	xSys       = "golang.org/x/sys/unix"
 	xTerm      = "golang.org/x/term"
@@ -67,6 +68,7 @@ const (
 var testLibraries = []string{
 	"github.com/google/go-cmp/...", "go.uber.org/goleak", "pgregory.net/rapid", "github.com/rogpeppe/go-internal/...",
 	"github.com/microcosm-cc/bluemonday", // the oracle for our own HTML
+	xHTML, goldmark, // the oracles for our own HTML and Markdown
 	nats, natsServer, mcp, jsonx, jsonSchema, yaml, msgpack, ulid, watermill, xSync,
 }
 
@@ -108,6 +110,9 @@ var layers = []layer{
 	{match: below(cores, "shell/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx, xSync}},
 	{match: []string{"services/presenter/internal/..."}, own: slices.Concat([]string{"services/SELF/..."}, pureOwn), ext: []string{goldmark, jsonx}},
 	{match: below(cores, "internal/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx}},
+
+	// Documents as text for a surface.
+	{match: []string{"internal/render/..."}, pure: true, std: []string{"html"}, own: []string{"events/...", "internal/render/..."}},
 
 	// Views.
 	{match: []string{"projections/*"}, pure: true, own: []string{"events/..."}},
