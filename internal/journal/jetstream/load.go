@@ -85,19 +85,20 @@ type streamState struct {
 	total    int
 }
 
+type infoAnswer struct {
+	apiAnswer
+	State streamState `json:"state"`
+	Total int         `json:"total"`
+}
+
 // streamState asks the leader of a stream, with the subjects that match a
 // filter from an offset on if there is one.
 func (j *Journal) streamState(ctx context.Context, stream, filter string, offset int) (streamState, error) {
-	var answer struct {
-		Error *apiError   `json:"error"`
-		State streamState `json:"state"`
-		Total int         `json:"total"`
-	}
 	request := struct {
 		Filter string `json:"subjects_filter,omitempty"`
 		Offset int    `json:"offset,omitempty"`
 	}{filter, offset}
-	err := j.insist(ctx, "$JS.API.STREAM.INFO."+stream, request, &answer, func() *apiError { return answer.Error })
+	answer, err := insist[infoAnswer](ctx, j, "$JS.API.STREAM.INFO."+stream, request)
 	if err != nil {
 		return streamState{}, fmt.Errorf("look at stream %s: %w", stream, err)
 	}

@@ -91,12 +91,9 @@ func (p *puller) close() {
 // reset moves the durable back to what is acknowledged. What comes before the
 // first delivery after it is dropped.
 func (p *puller) reset(ctx context.Context) {
-	var answer struct {
-		Error *apiError `json:"error"`
-	}
 	subject := "$JS.API.CONSUMER.RESET." + p.stream + "." + p.durable
 	for ctx.Err() == nil {
-		answer.Error = nil
+		var answer apiAnswer
 		err := p.journal.ask(ctx, nats.NewMsg(subject), &answer)
 		if err == nil && answer.Error == nil {
 			p.awaiting, p.resetAt = true, time.Now()

@@ -201,14 +201,10 @@ func (j *Journal) DeleteValue(ctx context.Context, bucket journal.Bucket, key st
 	if err := journal.CheckKey(bucket, key); err != nil {
 		return err
 	}
-	var answer struct {
-		Error *apiError `json:"error"`
-	}
 	request := struct {
 		Filter string `json:"filter"`
 	}{valueSubject(bucket, key)}
-	err := j.insist(ctx, "$JS.API.STREAM.PURGE.KV_"+string(bucket), request, &answer, func() *apiError { return answer.Error })
-	if err != nil {
+	if _, err := insist[apiAnswer](ctx, j, "$JS.API.STREAM.PURGE.KV_"+string(bucket), request); err != nil {
 		return fmt.Errorf("delete %s %s: %w", bucket, key, err)
 	}
 	return nil

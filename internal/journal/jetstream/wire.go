@@ -80,27 +80,40 @@ func (j *Journal) askOnce(ctx context.Context, msg *nats.Msg, answer any) error 
 	return nil
 }
 
-// insist repeats ask while the broker is silent or has no leader, until ctx
-// ends. failed returns the error in the answer.
-func (j *Journal) insist(ctx context.Context, subject string, request, answer any, failed func() *apiError) error {
+// apiAnswer is the part that all answers of the broker share.
+type apiAnswer struct {
+	Error *apiError `json:"error"`
+}
+
+func (a apiAnswer) failure() *apiError { return a.Error }
+
+// insist repeats a request while the broker is silent or has no leader, until
+// ctx ends. Each try decodes into a new answer: an error of an earlier one
+// must not stay.
+func insist[T interface{ failure() *apiError }](ctx context.Context, j *Journal, subject string, request any) (T, error) {
+	var none T
 	data, err := json.Marshal(request)
 	if err != nil {
-		return err
+		return none, err
 	}
 	for {
-		err := j.ask(ctx, &nats.Msg{Subject: subject, Data: data}, answer)
+		var answer T
+		err := j.ask(ctx, &nats.Msg{Subject: subject, Data: data}, &answer)
 		if err == nil {
-			api := failed()
+			api := answer.failure()
 			if api == nil {
-				return nil
+				return answer, nil
 			}
 			if !api.unavailable() {
-				return api
+				return none, api
 			}
 			err = api
 		}
-		if errors.Is(err, nats.ErrConnectionClosed) || wait(ctx, retryPause) != nil {
-			return fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		if errors.Is(err, nats.ErrConnectionClosed) {
+			return none, err
+		}
+		if wait(ctx, retryPause) != nil {
+			return none, fmt.Errorf("%w: %w", err, context.Cause(ctx))
 		}
 	}
 }
@@ -114,20 +127,21 @@ type message struct {
 	data     []byte
 }
 
+type getAnswer struct {
+	apiAnswer
+	Message *struct {
+		Subject string    `json:"subject"`
+		Seq     uint64    `json:"seq"`
+		Header  []byte    `json:"hdrs"`
+		Data    []byte    `json:"data"`
+		Time    time.Time `json:"time"`
+	} `json:"message"`
+}
+
 // get reads one message at the leader of a stream. query is a request of
 // STREAM.MSG.GET.
 func (j *Journal) get(ctx context.Context, stream string, query msgQuery) (*message, error) {
-	var answer struct {
-		Error   *apiError `json:"error"`
-		Message *struct {
-			Subject string    `json:"subject"`
-			Seq     uint64    `json:"seq"`
-			Header  []byte    `json:"hdrs"`
-			Data    []byte    `json:"data"`
-			Time    time.Time `json:"time"`
-		} `json:"message"`
-	}
-	err := j.insist(ctx, "$JS.API.STREAM.MSG.GET."+stream, query, &answer, func() *apiError { return answer.Error })
+	answer, err := insist[getAnswer](ctx, j, "$JS.API.STREAM.MSG.GET."+stream, query)
 	if err != nil {
 		var api *apiError
 		if errors.As(err, &api) && api.ErrCode == codeMessageNotFound {
