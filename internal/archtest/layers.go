@@ -76,7 +76,7 @@ var testLibraries = []string{
 var kernels = []string{
 	"internal/outcome/...", "internal/plan/...", "internal/capability/...", "internal/authority/...",
 	"internal/policy/...", "internal/budget/...", "internal/evidence/...", "internal/provenance/...",
-	"internal/decider/...", "internal/registry/...", "internal/jsonvalue", "internal/schema",
+	"internal/decider/...", "internal/registry/...", "internal/jsonvalue", "internal/schema", "internal/wording",
 }
 
 // cores are the rules of the five services.
@@ -112,7 +112,7 @@ var layers = []layer{
 	{match: below(cores, "internal/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx}},
 
 	// Documents as text for a surface.
-	{match: []string{"internal/render/..."}, pure: true, std: []string{"html"}, own: []string{"events/...", "internal/render/..."}},
+	{match: []string{"internal/render/..."}, pure: true, std: []string{"html"}, own: []string{"events/...", "internal/wording"}},
 
 	// Views.
 	{match: []string{"projections/*"}, pure: true, own: []string{"events/..."}},
