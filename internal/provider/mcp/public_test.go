@@ -24,6 +24,7 @@ func TestPublicFilesystemServer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("NOT TESTED: installing the public server takes a while")
 	}
+	t.Parallel()
 	npm, err := exec.LookPath("npm")
 	if err != nil {
 		t.Log("npm is not installed")

@@ -21,7 +21,8 @@ const helperArgument = "run-as-helper"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == helperArgument {
-		os.Exit(helper(os.Args[2], os.Args[3:]))
+		// Not os.Exit, in which the race detector waits for a second.
+		syscall.Exit(helper(os.Args[2], os.Args[3:]))
 	}
 	goleak.VerifyTestMain(m)
 }
