@@ -57,7 +57,7 @@ type Commit struct {
 	Previous    Digest // digest of the commit Number-1, empty for the first
 	Cause       Cause
 	Correlation string // ID of the first commit of the run
-	Writer      string // which instance wrote it
+	Writer      string // which start of which instance wrote it
 	Protocol    int
 	Traceparent string // W3C trace context, may be empty
 
@@ -117,7 +117,9 @@ const (
 
 // ChainDigest returns the digest that the next commit of the chain carries as
 // its previous digest. It covers the subject, the number, the previous digest,
-// the identities (commit ID, cause, correlation) and the body bytes.
+// the identities (commit ID, cause, correlation, writer) and the body bytes. The
+// writer is new at every start of a process, so a process that decides again
+// what one before it had recorded never takes that record for its own.
 func ChainDigest(c *Commit, body []byte) Digest {
 	h := sha256.New()
 	h.Write([]byte("mandate.commit.v1\x00"))
@@ -135,6 +137,7 @@ func ChainDigest(c *Commit, body []byte) Digest {
 	field(c.Cause.Commit)
 	field(c.Cause.Event)
 	field(c.Correlation)
+	field(c.Writer)
 	h.Write(body)
 	return Digest("sha256:" + hex.EncodeToString(h.Sum(nil)))
 }

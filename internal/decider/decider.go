@@ -27,8 +27,9 @@ const (
 	Fired Kind = "fired"
 	// Observed: work that this process started has ended.
 	Observed Kind = "observed"
-	// Recovered: the run was loaded by a process that did not start its work:
-	// whatever is in flight according to the state is lost.
+	// Recovered: the run was read again, perhaps by a process that did not
+	// start its work: what is in flight according to the state, but not in
+	// InFlight, is lost.
 	Recovered Kind = "recovered"
 )
 
@@ -43,6 +44,9 @@ type Input struct {
 	// Work and Outcome: which work ended, and how (Observed).
 	Work    string
 	Outcome capability.Outcome
+
+	// InFlight lists the keys of the calls that this process has in hand.
+	InFlight map[string]bool
 
 	// Registry is the tenant's registry as the shell last saw it, at least at
 	// the epoch that the run is pinned to.

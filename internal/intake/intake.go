@@ -127,14 +127,20 @@ func (in *Intake) Submit(ctx context.Context, tenant, nonce string, principal ev
 	c := reactor.Assemble(reactor.Draft{
 		Subject: subject, Cause: events.Cause{Event: "submitted"}, Writer: in.o.Writer, At: events.At(now), Payloads: []events.Payload{submitted},
 	})
-	err = in.append(ctx, &c, sealing.Scope(tenant, nonce, r.Thread), journal.Position{})
-	if errors.Is(err, journal.ErrConflict) {
-		return in.join(ctx, subject, body)
+	for range maxConflicts {
+		err = in.append(ctx, &c, sealing.Scope(tenant, nonce, r.Thread), journal.Position{})
+		if err == nil {
+			return Submission{Run: nonce}, nil
+		}
+		if !errors.Is(err, journal.ErrConflict) {
+			return Submission{}, err
+		}
+		joined, recorded, err := in.join(ctx, subject, body)
+		if err != nil || recorded {
+			return joined, err
+		}
 	}
-	if err != nil {
-		return Submission{}, err
-	}
-	return Submission{Run: nonce}, nil
+	return Submission{}, refuse(events.CodeOwnershipUnresolved, "it cannot be found out whether the request was recorded before", "try again with the same nonce")
 }
 
 func (in *Intake) append(ctx context.Context, c *events.Commit, scope string, after journal.Position) error {
@@ -154,25 +160,28 @@ func (in *Intake) append(ctx context.Context, c *events.Commit, scope string, af
 	return nil
 }
 
-// join returns the recorded run, if it asks for the same. Who cannot find out
-// is refused: nothing runs twice.
-func (in *Intake) join(ctx context.Context, subject events.Subject, body events.Body) (Submission, error) {
+// join returns the recorded run, if there is one and it asks for the same. Who
+// cannot find out is refused: nothing runs twice.
+func (in *Intake) join(ctx context.Context, subject events.Subject, body events.Body) (s Submission, recorded bool, err error) {
 	chain, _, err := in.load(ctx, subject)
+	if err == nil && len(chain) == 0 {
+		return Submission{}, false, nil
+	}
 	if err != nil {
-		return Submission{}, &Error{Diagnostics: []events.Diagnostic{{
+		return Submission{}, false, &Error{Diagnostics: []events.Diagnostic{{
 			Code: events.CodeOwnershipUnresolved, Message: "it cannot be found out whether the request was recorded before", Action: "try again with the same nonce",
 		}}}
 	}
-	recorded, ok := chain[0].Events[0].Data.(*events.Submitted)
+	first, ok := chain[0].Events[0].Data.(*events.Submitted)
 	if !ok {
-		return Submission{}, fmt.Errorf("join %s: %w: first event is %s", subject, journal.ErrCorrupt, chain[0].Events[0].Type())
+		return Submission{}, false, fmt.Errorf("join %s: %w: first event is %s", subject, journal.ErrCorrupt, chain[0].Events[0].Type())
 	}
-	content, open := recorded.Request.Content()
+	content, open := first.Request.Content()
 	mine, _ := body.Content()
 	if !open || !bytes.Equal(content, mine) {
-		return Submission{}, refuse(events.CodeNonceConflict, "the nonce was used for another request", "use a new nonce for a new request")
+		return Submission{}, false, refuse(events.CodeNonceConflict, "the nonce was used for another request", "use a new nonce for a new request")
 	}
-	return Submission{Run: subject.Run, Joined: true}, nil
+	return Submission{Run: subject.Run, Joined: true}, true, nil
 }
 
 // load reads a chain of the request or registry stream whole.

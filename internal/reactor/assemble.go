@@ -70,6 +70,10 @@ func eventID(at events.Time, commit string, index int) string {
 // that do not take it: about ten minutes.
 const observeTries = 80
 
+// appendTries bounds how often the same commit is offered again when nobody
+// knows whether it was stored.
+const appendTries = 6
+
 func backoff(attempt int) time.Duration {
 	return min(50*time.Millisecond<<min(attempt, 8), 10*time.Second)
 }

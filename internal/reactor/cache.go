@@ -20,8 +20,10 @@ type entry[S any] struct {
 	handled  map[events.Cause]bool
 	first    string // ID of the first commit of the run
 	scope    string // erasure scope of its bodies
-	// calls in flight in this process, by work key.
-	calls map[string]context.CancelFunc
+	// calls in flight in this process, by work key, and what to tell when the
+	// last of them has ended.
+	calls   map[string]context.CancelFunc
+	waiting []func(error)
 
 	// guarded by the cache
 	users int

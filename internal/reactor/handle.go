@@ -12,29 +12,29 @@ import (
 	"example.org/mandate/internal/journal"
 )
 
-// handle decides on one input, records the decision and starts its work.
-func (s *Service[S]) handle(ctx context.Context, in decider.Input, cause events.Cause, t *tracker) error {
-	e := s.cache.acquire(in.Run)
-	defer s.cache.release(e)
-	e.mu.Lock()
-	defer e.mu.Unlock()
+// handle decides on one input, records the decision and starts its work. The
+// caller holds the lock of the entry.
+func (s *Service[S]) handle(ctx context.Context, e *entry[S], in decider.Input, cause events.Cause) error {
 	s.remember(e, in.Commit)
 	for range maxConflicts {
-		if err := s.prepare(ctx, e, in, t); err != nil {
+		if err := s.prepare(ctx, e, in); err != nil {
 			return err
 		}
 		if e.handled[cause] && in.Kind == decider.Delivered {
 			// Again: only what it had started may be missing.
-			return s.recoverRun(ctx, e, in.Run, t)
+			return s.recoverRun(ctx, e, in.Run)
 		}
-		err := s.decide(ctx, e, in, cause, t)
+		err := s.decide(ctx, e, in, cause)
+		var unstarted *startError
 		switch {
+		case errors.As(err, &unstarted):
+			return err // recorded: what was not started is found missing next time
 		case errors.Is(err, journal.ErrConflict), errors.Is(err, errNotLoaded):
 			e.forget()
 			if err := s.load(ctx, e, in.Run); err != nil {
 				return err
 			}
-			if err := s.recoverRun(ctx, e, in.Run, t); err != nil && !errors.Is(err, journal.ErrConflict) {
+			if err := s.recoverRun(ctx, e, in.Run); err != nil && !errors.Is(err, journal.ErrConflict) {
 				return err
 			}
 		case err != nil:
@@ -73,14 +73,14 @@ func (s *Service[S]) remember(e *entry[S], c *events.Commit) {
 // assumed to be new when a commit arrives, because nearly always it is: if the
 // assumption is wrong the append conflicts, or the core finds no sense in the
 // input, and then the chain is read. So the hot path reads nothing.
-func (s *Service[S]) prepare(ctx context.Context, e *entry[S], in decider.Input, t *tracker) error {
+func (s *Service[S]) prepare(ctx context.Context, e *entry[S], in decider.Input) error {
 	if e.loaded || in.Kind == decider.Delivered {
 		return nil
 	}
 	if err := s.load(ctx, e, in.Run); err != nil {
 		return err
 	}
-	return s.recoverRun(ctx, e, in.Run, t)
+	return s.recoverRun(ctx, e, in.Run)
 }
 
 // load folds the whole chain of the run.
@@ -120,18 +120,21 @@ func (s *Service[S]) fold(e *entry[S], c *events.Commit, sequence uint64) {
 	e.position = journal.Position{Sequence: sequence, Head: c.Head()}
 }
 
-// recoverRun settles what a process that is no more left behind. It does
-// nothing while calls of the run are in flight here.
-func (s *Service[S]) recoverRun(ctx context.Context, e *entry[S], run events.Subject, t *tracker) error {
-	if !e.loaded || e.position.Number == 0 || len(e.calls) > 0 {
+// recoverRun settles what was recorded as started and is not in hand here:
+// left behind by a process that is no more, or recorded without an answer.
+func (s *Service[S]) recoverRun(ctx context.Context, e *entry[S], run events.Subject) error {
+	if !e.loaded || e.position.Number == 0 {
 		return nil
 	}
-	in := decider.Input{Kind: decider.Recovered, Run: run}
-	return s.decide(ctx, e, in, events.Cause{Event: "recovered:" + strconv.FormatUint(e.position.Number, 10)}, t)
+	in := decider.Input{Kind: decider.Recovered, Run: run, InFlight: make(map[string]bool, len(e.calls))}
+	for key := range e.calls {
+		in.InFlight[key] = true
+	}
+	return s.decide(ctx, e, in, events.Cause{Event: "recovered:" + strconv.FormatUint(e.position.Number, 10)})
 }
 
 // decide asks the core, appends what it decided, and starts the work.
-func (s *Service[S]) decide(ctx context.Context, e *entry[S], in decider.Input, cause events.Cause, t *tracker) error {
+func (s *Service[S]) decide(ctx context.Context, e *entry[S], in decider.Input, cause events.Cause) error {
 	view, err := s.o.Registries.View(ctx, in.Run.Tenant, neededEpoch(in.Commit))
 	if err != nil {
 		return fmt.Errorf("registry of %s: %w", in.Run.Tenant, err)
@@ -153,12 +156,12 @@ func (s *Service[S]) decide(ctx context.Context, e *entry[S], in decider.Input, 
 		if !e.loaded && len(decision.Work) > 0 {
 			return errNotLoaded
 		}
-		return s.start(ctx, e, in.Run, decision.Work, t)
+		return s.start(ctx, e, in.Run, decision.Work)
 	}
 	if err := s.append(ctx, e, in, cause, decision.Events); err != nil {
 		return err
 	}
-	return s.start(ctx, e, in.Run, decision.Work, t)
+	return s.start(ctx, e, in.Run, decision.Work)
 }
 
 // neededEpoch is the registry epoch that a commit was decided under.
@@ -202,6 +205,9 @@ func (s *Service[S]) append(ctx context.Context, e *entry[S], in decider.Input, 
 		return err
 	}
 	position, err := s.o.Streams.Append(ctx, &c, data, e.position)
+	for attempt := 0; errors.Is(err, journal.ErrUnknownOutcome) && attempt < appendTries && s.o.Pause(ctx, backoff(attempt)); attempt++ {
+		position, err = s.o.Streams.Append(ctx, &c, data, e.position)
+	}
 	if err != nil {
 		return fmt.Errorf("append to %s: %w", in.Run, err)
 	}
@@ -213,13 +219,13 @@ func (s *Service[S]) append(ctx context.Context, e *entry[S], in decider.Input, 
 }
 
 // start begins the work that follows from a recorded decision.
-func (s *Service[S]) start(ctx context.Context, e *entry[S], run events.Subject, work []decider.Work, t *tracker) error {
+func (s *Service[S]) start(ctx context.Context, e *entry[S], run events.Subject, work []decider.Work) error {
 	var first error
 	for _, w := range work {
 		var err error
 		switch w := w.(type) {
 		case decider.CallCapability:
-			s.call(e, run, w, t)
+			s.call(e, run, w)
 		case decider.StopCall:
 			if stop, ok := e.calls[w.Key]; ok {
 				stop()
@@ -233,38 +239,40 @@ func (s *Service[S]) start(ctx context.Context, e *entry[S], run events.Subject,
 			}
 		}
 		if err != nil && first == nil {
-			first = fmt.Errorf("work of %s: %w", run, err)
+			first = &startError{fmt.Errorf("work of %s: %w", run, err)}
 		}
 	}
 	return first
 }
 
+// startError says that work of a recorded decision was not started.
+type startError struct{ err error }
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
 // call invokes a capability in the background and feeds its outcome back in.
-func (s *Service[S]) call(e *entry[S], run events.Subject, w decider.CallCapability, t *tracker) {
+func (s *Service[S]) call(e *entry[S], run events.Subject, w decider.CallCapability) {
 	ctx, stop := context.WithDeadline(s.calls, w.Deadline.Std())
 	e.calls[w.Key] = stop
-	dispatched := e.position.Head
-	held := s.cache.acquire(run) // keeps the entry while the call is in flight
-	t.add()
+	cause := events.Cause{Commit: string(e.position.Digest), Event: "observed:" + w.Key}
+	s.cache.acquire(run) // keeps the entry while the call is in flight
 	s.active.Add(1)
 	s.o.Spawn(func() {
 		defer s.active.Done()
+		defer s.cache.release(e)
 		defer stop()
-		defer s.cache.release(held)
 		outcome := s.invoke(ctx, w)
-		if s.calls.Err() != nil && outcome.Status != capability.StatusCompleted {
-			// Interrupted by the end of this process, not by the capability:
-			// whoever takes the run over finds the action without a receipt.
-			t.end(errClosed)
-			return
-		}
-		cause := events.Cause{Commit: canonCause(dispatched), Event: "observed:" + w.Key}
 		in := decider.Input{Kind: decider.Observed, Run: run, Work: w.Key, Outcome: outcome}
-		t.end(s.observed(in, cause, t, held))
+		err := errClosed
+		if s.calls.Err() == nil || outcome.Status == capability.StatusCompleted {
+			err = s.observed(e, in, cause)
+		}
+		// Else it was interrupted by the end of this process, not by the
+		// capability: whoever takes the run over finds it without a receipt.
+		s.ended(e, w.Key, err)
 	})
 }
-
-func canonCause(h events.Head) string { return string(h.Digest) }
 
 func (s *Service[S]) invoke(ctx context.Context, w decider.CallCapability) capability.Outcome {
 	if s.o.Caller == nil {
@@ -273,22 +281,35 @@ func (s *Service[S]) invoke(ctx context.Context, w decider.CallCapability) capab
 	return s.o.Caller.Invoke(ctx, w.Invocation)
 }
 
+// ended takes a call out of the calls in flight. After the last one, or after
+// one whose outcome is not recorded, the inputs that wait are settled.
+func (s *Service[S]) ended(e *entry[S], key string, err error) {
+	e.mu.Lock()
+	delete(e.calls, key)
+	var waiting []func(error)
+	if len(e.calls) == 0 || err != nil {
+		waiting, e.waiting = e.waiting, nil
+	}
+	e.mu.Unlock()
+	for _, settled := range waiting {
+		settled(err)
+	}
+}
+
 // observed records the outcome of a call. It is tried for as long as the
 // streams may come back: the outcome exists only here.
-func (s *Service[S]) observed(in decider.Input, cause events.Cause, t *tracker, e *entry[S]) error {
+func (s *Service[S]) observed(e *entry[S], in decider.Input, cause events.Cause) error {
 	ctx := context.WithoutCancel(s.calls)
-	defer func() {
-		e.mu.Lock()
-		delete(e.calls, in.Work)
-		e.mu.Unlock()
-	}()
 	var err error
 	for attempt := range observeTries {
-		if err = s.handle(ctx, in, cause, t); err == nil || permanent(err) {
+		e.mu.Lock()
+		err = s.handle(ctx, e, in, cause)
+		e.mu.Unlock()
+		if err == nil || permanent(err) {
 			return err
 		}
 		s.o.Logger.WarnContext(ctx, "outcome not recorded yet", "run", in.Run.Run, "attempt", attempt, "err", err)
-		if !pause(s.calls, backoff(attempt)) {
+		if !s.o.Pause(s.calls, backoff(attempt)) {
 			break
 		}
 	}

@@ -18,8 +18,8 @@ import (
 // Handler handles what a service listens to. [Service] is one.
 type Handler interface {
 	Owner() events.Owner
-	Commit(ctx context.Context, c *events.Commit, decided func()) error
-	Timer(ctx context.Context, run events.Subject, name string, decided func()) error
+	Deliver(ctx context.Context, c *events.Commit, decided func(), settled func(error))
+	Fire(ctx context.Context, run events.Subject, name string, decided func(), settled func(error))
 }
 
 // RouterOptions of a router.
@@ -82,8 +82,11 @@ func (r *Router) Listen(h Handler, source journal.Source) {
 }
 
 func (r *Router) handle(ctx context.Context, h Handler, d journal.Delivery) error {
+	settled := make(chan error, 1)
+	end := func(err error) { settled <- err }
 	if name := d.Timer(); name != "" {
-		return h.Timer(ctx, d.Run(), name, d.Release)
+		h.Fire(ctx, d.Run(), name, d.Release, end)
+		return wait(ctx, settled)
 	}
 	c, err := events.Decode(d.Record())
 	if err != nil {
@@ -92,7 +95,19 @@ func (r *Router) handle(ctx context.Context, h Handler, d journal.Delivery) erro
 	if err := r.o.Sealer.Open(ctx, &c); err != nil {
 		return err
 	}
-	return h.Commit(ctx, &c, d.Release)
+	h.Deliver(ctx, &c, d.Release, end)
+	return wait(ctx, settled)
+}
+
+// wait returns when an input is settled. When the process closes first, the
+// delivery is left to come again.
+func wait(ctx context.Context, settled <-chan error) error {
+	select {
+	case err := <-settled:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("work not settled: %w", context.Cause(ctx))
+	}
 }
 
 // park keeps a delivery that no attempt will ever handle for people, with the

@@ -45,11 +45,15 @@ type Options struct {
 	Registries Registries
 	// Caller is needed only by a core that calls capabilities.
 	Caller Caller
-	// Writer names this instance in its commits.
+	// Writer names this start of this instance in its commits: no two starts
+	// may share it.
 	Writer string
 	Clock  func() time.Time
 	// Spawn runs a call in the background. Nil means a goroutine.
 	Spawn func(func())
+	// Pause waits between tries to record an outcome and reports false if ctx
+	// ended first. Nil means to wait.
+	Pause func(ctx context.Context, d time.Duration) bool
 	// CachedRuns bounds how many idle runs are kept in memory; 0 means 4096.
 	CachedRuns int
 	Logger     *slog.Logger
@@ -70,6 +74,9 @@ func (o *Options) validate() error {
 	}
 	if o.Spawn == nil {
 		o.Spawn = func(f func()) { go f() }
+	}
+	if o.Pause == nil {
+		o.Pause = pause
 	}
 	return errors.Join(missing...)
 }
@@ -127,18 +134,19 @@ func (s *Service[S]) Owner() events.Owner { return s.core.Owner }
 // moved on. The chain has one writer, so more than one conflict is rare.
 const maxConflicts = 16
 
-// Commit handles a commit of another owner. decided is called as soon as the
-// decision is recorded; Commit itself returns when the work that followed from
-// it has ended. Handling a commit again changes nothing.
-func (s *Service[S]) Commit(ctx context.Context, c *events.Commit, decided func()) error {
+// Deliver handles a commit of another owner, without waiting for the work that
+// follows from it. decided is called as soon as the decision is recorded;
+// settled once no call of the run is in flight any more, with the first error.
+// Handling a commit again changes nothing.
+func (s *Service[S]) Deliver(ctx context.Context, c *events.Commit, decided func(), settled func(error)) {
 	in := decider.Input{Kind: decider.Delivered, Run: c.Subject.With(s.core.Owner), Commit: c}
-	return s.input(ctx, in, events.Cause{Commit: c.ID, Event: lastEvent(c)}, decided)
+	s.input(ctx, in, events.Cause{Commit: c.ID, Event: lastEvent(c)}, decided, settled)
 }
 
-// Timer handles a timer that fired about a run.
-func (s *Service[S]) Timer(ctx context.Context, run events.Subject, name string, decided func()) error {
+// Fire handles a timer that fired about a run, as Deliver does a commit.
+func (s *Service[S]) Fire(ctx context.Context, run events.Subject, name string, decided func(), settled func(error)) {
 	in := decider.Input{Kind: decider.Fired, Run: run.With(s.core.Owner), Timer: name}
-	return s.input(ctx, in, events.Cause{Event: "timer:" + name}, decided)
+	s.input(ctx, in, events.Cause{Event: "timer:" + name}, decided, settled)
 }
 
 func lastEvent(c *events.Commit) string {
@@ -148,43 +156,22 @@ func lastEvent(c *events.Commit) string {
 	return c.Events[len(c.Events)-1].ID
 }
 
-func (s *Service[S]) input(ctx context.Context, in decider.Input, cause events.Cause, decided func()) error {
-	t := &tracker{done: make(chan struct{})}
-	t.add()
-	err := s.handle(ctx, in, cause, t)
-	if decided != nil {
+func (s *Service[S]) input(ctx context.Context, in decider.Input, cause events.Cause, decided func(), settled func(error)) {
+	e := s.cache.acquire(in.Run)
+	defer s.cache.release(e)
+	e.mu.Lock()
+	err := s.handle(ctx, e, in, cause)
+	if err == nil && settled != nil && len(e.calls) > 0 {
+		// Also an input that changed nothing waits for the calls in flight: to
+		// the broker it may be the one that started them.
+		e.waiting = append(e.waiting, settled)
+		settled = nil
+	}
+	e.mu.Unlock()
+	if err == nil && decided != nil {
 		decided()
 	}
-	t.end(err)
-	select {
-	case <-t.done:
-		return t.err()
-	case <-ctx.Done():
-		return fmt.Errorf("work after %s: %w", cause.Commit, context.Cause(ctx))
+	if settled != nil {
+		settled(err)
 	}
 }
-
-// tracker counts what has still to end before an input is settled.
-type tracker struct {
-	mu     sync.Mutex
-	open   int
-	first  error
-	closed bool
-	done   chan struct{}
-}
-
-func (t *tracker) add() { t.mu.Lock(); t.open++; t.mu.Unlock() }
-
-func (t *tracker) end(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err != nil && t.first == nil {
-		t.first = err
-	}
-	if t.open--; t.open == 0 && !t.closed {
-		t.closed = true
-		close(t.done)
-	}
-}
-
-func (t *tracker) err() error { t.mu.Lock(); defer t.mu.Unlock(); return t.first }

@@ -101,6 +101,9 @@ func (d *draft) recover() {
 		return
 	}
 	for _, a := range d.state.inFlight() {
+		if d.in.InFlight[a.ID] {
+			continue
+		}
 		if a.Effect == events.EffectWrite {
 			d.emit(&events.ActionUncertain{Action: a.ID, Node: a.Node, Diagnostic: events.Diagnostic{
 				Code: events.CodeActionUncertain, Message: "the process ended before the outcome of the write was known",
