@@ -123,7 +123,10 @@ func TestDamageIsNeverSkipped(t *testing.T) {
 			delivered := 0
 			for waiting := true; waiting; {
 				select {
-				case d := <-deliveries:
+				case d, ok := <-deliveries:
+					if !ok {
+						t.Fatal("deliveries ended")
+					}
 					delivered++
 					d.Ack()
 				case err := <-alarms:

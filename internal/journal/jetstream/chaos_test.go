@@ -170,8 +170,12 @@ func TestTakeover(t *testing.T) {
 		crash := round < 4
 		for n := 0; len(settled) < runs*each && (!crash || n < 150); n++ {
 			var d journal.Delivery
+			var ok bool
 			select {
-			case d = <-deliveries:
+			case d, ok = <-deliveries:
+				if !ok {
+					t.Fatal("deliveries ended")
+				}
 			case <-time.After(patience):
 				t.Fatalf("round %d: no delivery, %d of %d settled", round, len(settled), runs*each)
 			}

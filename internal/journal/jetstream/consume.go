@@ -21,22 +21,23 @@ func (j *Journal) Consume(ctx context.Context, reader string, source journal.Sou
 	ctx, cancel := context.WithCancel(ctx)
 	unhook := context.AfterFunc(j.ctx, cancel)
 	out := make(chan journal.Delivery)
-	var groups sync.WaitGroup
 	err := j.run(func() {
+		defer close(out)
+		defer cancel()
+		defer unhook()
+		var groups sync.WaitGroup
+		for _, g := range j.config.groups() {
+			l := newLanes(ctx, j, r, g)
+			groups.Go(func() { l.send(out) })
+			groups.Go(l.keepAlive)
+			groups.Go(func() { newPuller(j, r, g, l).run(ctx) })
+		}
 		groups.Wait()
-		unhook()
-		cancel()
-		close(out)
 	})
 	if err != nil {
+		unhook()
 		cancel()
 		return nil, err
-	}
-	for _, g := range j.config.groups() {
-		l := newLanes(ctx, j, r, g)
-		groups.Go(func() { l.send(out) })
-		groups.Go(l.keepAlive)
-		groups.Go(func() { newPuller(j, r, g, l).run(ctx) })
 	}
 	return out, nil
 }

@@ -85,7 +85,10 @@ func TestServiceRights(t *testing.T) {
 		deliveries, err := j.Consume(ctx, "executor", source)
 		must("consume", err)
 		select {
-		case d := <-deliveries:
+		case d, ok := <-deliveries:
+			if !ok {
+				t.Fatal("deliveries ended")
+			}
 			d.Ack()
 		case err := <-fatal:
 			t.Fatalf("consume: %v", err)
