@@ -112,6 +112,7 @@ var layers = []layer{
 	{match: below(cores, "internal/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx}},
 
 	// Documents as text for a surface.
+	{match: []string{"internal/render/rendertest"}, own: []string{"events/...", "internal/req"}, ext: testLibraries, testOnly: true},
 	{match: []string{"internal/render/..."}, pure: true, std: []string{"html"}, own: []string{"events/...", "internal/wording"}},
 
 	// Views.

@@ -121,7 +121,7 @@ func Cut(cells int) string {
 	if cells == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d values are not shown whole", cells)
+	return fmt.Sprintf("not shown whole: %d", cells)
 }
 
 // Join joins the notes that are not empty.
@@ -142,7 +142,11 @@ func Report(b *events.TestReportBlock) string {
 	if b.BuildFailed {
 		line += ", build failed"
 	}
-	line = fmt.Sprintf("%s: %s, in %d packages", Line(b.Tool), line, b.Packages)
+	packages := "packages"
+	if b.Packages == 1 {
+		packages = "package"
+	}
+	line = fmt.Sprintf("%s: %s, in %d %s", Line(b.Tool), line, b.Packages, packages)
 	if b.Origin == events.ReportObserved {
 		return line + " (observed, evidence " + Line(b.Source) + ")"
 	}

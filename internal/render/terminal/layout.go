@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 
@@ -97,6 +98,7 @@ func (w *writer) row(s style, columns []events.Column, widths []int, cells []str
 				w.out.WriteString(padding + strings.Repeat(" ", gap))
 			}
 		}
+		w.out.Truncate(len(bytes.TrimRight(w.out.Bytes(), " ")))
 		w.blank()
 	}
 }
