@@ -161,14 +161,18 @@ func Steps() []Step {
 	}
 }
 
-// StepsOf returns the steps that an event takes, in order, nil if it takes
-// none. A proposal takes none by itself: it is data until admission takes it
-// up. The conclusion is checked by [CanConclude] instead.
-func StepsOf(p Payload) []Step {
-	switch e := p.(type) {
+// StepsOf returns the steps that an event takes from a phase, in order, nil if
+// it takes none. A proposal is data: one that comes after the end takes none,
+// and a plan is taken up by admission's decision on it. The conclusion is
+// checked by [CanConclude] instead.
+func (p Phase) StepsOf(payload Payload) []Step {
+	switch e := payload.(type) {
 	case *RunSealed:
 		return []Step{StepSeal}
 	case *SpecProposed:
+		if p.Terminal() {
+			return nil
+		}
 		return []Step{StepFormalize, StepPropose}
 	case *SpecApproved:
 		return []Step{StepApprove}

@@ -119,3 +119,12 @@ func (s State) inFlight() []Action {
 	}
 	return open
 }
+
+// OpenActions lists the IDs of the actions without a receipt, in plan order.
+func (s State) OpenActions() []string {
+	var ids []string
+	for _, a := range s.inFlight() {
+		ids = append(ids, a.ID)
+	}
+	return ids
+}

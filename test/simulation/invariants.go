@@ -5,6 +5,12 @@ import (
 	"fmt"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/bundle"
+	"example.org/mandate/services/admission"
+	"example.org/mandate/services/evaluator"
+	"example.org/mandate/services/executor"
+	"example.org/mandate/services/interpreter"
+	"example.org/mandate/services/presenter"
 )
 
 // history is every commit about one run, in the order in which it was stored,
@@ -65,6 +71,9 @@ func (w *world) check(ctx context.Context) error {
 	}
 	for _, run := range w.submitted {
 		if err := w.checkRun(run, all[run]); err != nil {
+			return fmt.Errorf("run %s: %w", run, err)
+		}
+		if err := w.checkBundle(ctx, run); err != nil {
 			return fmt.Errorf("run %s: %w", run, err)
 		}
 	}
@@ -181,4 +190,38 @@ func (w *world) checkConclusion(h history, conclusion *events.RunConcluded, writ
 		}
 	}
 	return nil
+}
+
+// checkBundle verifies and replays what was recorded, as anybody can offline.
+func (w *world) checkBundle(ctx context.Context, run string) error {
+	w.journal.CrashAfter(0)
+	data, err := bundle.Collect(ctx, bundle.Source{Chains: w.journal, Blobs: w.journal, Keys: staticKeys{}}, tenant, run, events.At(w.now))
+	if err != nil {
+		return err
+	}
+	report, err := bundle.Verify(data)
+	if err != nil {
+		return err
+	}
+	if !report.Holds() || !report.Complete {
+		return fmt.Errorf("verification: complete %v, %v", report.Complete, report.Findings)
+	}
+	if w.random.IntN(4) > 0 {
+		return nil // replays cost more than the rest: one in four is enough
+	}
+	replayed, err := bundle.ReplayUnder(w.views.view, data, replayers()...)
+	if err != nil {
+		return err
+	}
+	if !replayed.Holds() {
+		return fmt.Errorf("replay: %v", replayed.Divergences)
+	}
+	return nil
+}
+
+func replayers() []bundle.Replayer {
+	return []bundle.Replayer{
+		bundle.Core(admission.Core()), bundle.Core(interpreter.Core()), bundle.Core(executor.Core()),
+		bundle.Core(evaluator.Core()), bundle.Core(presenter.Core()),
+	}
 }
