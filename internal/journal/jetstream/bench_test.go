@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,7 @@ func BenchmarkAppend(b *testing.B) {
 }
 
 func benchmarkAppend(b *testing.B, j journal.Journal, runs int) {
+	b.Helper()
 	var left atomic.Int64
 	left.Store(int64(b.N))
 	var writers sync.WaitGroup
@@ -65,7 +67,7 @@ func benchmarkAppend(b *testing.B, j journal.Journal, runs int) {
 func BenchmarkHop(b *testing.B) {
 	source := journal.Source{Owner: events.OwnerExecutor}
 	for _, runs := range []int{1, 64} {
-		b.Run(fmt.Sprint(runs), func(b *testing.B) {
+		b.Run(strconv.Itoa(runs), func(b *testing.B) {
 			conn := testkit.Connect(b, testkit.StartServer(b, testkit.ServerOptions{}))
 			j := open(b, conn, jetstream.Config{Readers: []jetstream.Reader{{Name: "hop", Source: source}}})
 			deliveries, err := j.Consume(b.Context(), "hop", source)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -172,7 +173,7 @@ func (c *Config) ownerStream(owner events.Owner) jetstream.StreamConfig {
 		MaxMsgSize: events.MaxCommitBytes + journal.MaxHeaderBytes,
 		Duplicates: duplicatesWindow,
 		DenyDelete: true, DenyPurge: true, AllowDirect: true, AllowAtomicPublish: true,
-		Metadata: map[string]string{"mandate_partitions": fmt.Sprint(events.Partitions)},
+		Metadata: map[string]string{"mandate_partitions": strconv.Itoa(events.Partitions)},
 	}
 }
 

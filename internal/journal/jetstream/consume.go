@@ -18,6 +18,12 @@ func (j *Journal) Consume(ctx context.Context, reader string, source journal.Sou
 		return nil, fmt.Errorf("consume as %.80q: %w: owner %.80q", reader, events.ErrSubject, source.Owner)
 	}
 	r := Reader{Name: reader, Source: source}
+	for _, g := range j.config.groups() {
+		// A durable that bootstrap did not make would be waited for in silence.
+		if _, err := insist[apiAnswer](ctx, j, "$JS.API.CONSUMER.INFO."+streamOf(source)+"."+durable(r, g), struct{}{}); err != nil {
+			return nil, fmt.Errorf("consume %s as %s: %w", streamOf(source), durable(r, g), err)
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	unhook := context.AfterFunc(j.ctx, cancel)
 	out := make(chan journal.Delivery)

@@ -9,6 +9,7 @@ import (
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/journal"
 	"example.org/mandate/internal/journal/jetstream"
 	"example.org/mandate/internal/testkit"
 )
@@ -138,5 +139,13 @@ func TestProvisionIsIdempotent(t *testing.T) {
 		if _, err := j.Last(t.Context(), events.OwnerAdmission); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestConsumeNeedsItsDurable(t *testing.T) {
+	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
+	j := open(t, conn, config(1))
+	if _, err := j.Consume(t.Context(), "stranger", journal.Source{Owner: events.OwnerAdmission}); err == nil {
+		t.Error("consumed as a reader without a durable")
 	}
 }

@@ -72,8 +72,7 @@ func untilAnswered(ctx context.Context, request func(context.Context) error) err
 
 // transient reports whether a request to the API may succeed when sent again.
 func transient(err error) bool {
-	var api *jetstream.APIError
-	if errors.As(err, &api) {
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
 		// A cluster that forms has no peers at first.
 		return api.Code == 503 || api.ErrorCode == codeNoPeers
 	}

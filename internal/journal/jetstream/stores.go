@@ -18,21 +18,21 @@ import (
 
 // put publishes a message that may be stored again without harm, until it is
 // stored or ctx ends.
-func (j *Journal) put(ctx context.Context, msg *nats.Msg) (pubAck, error) {
+func (j *Journal) put(ctx context.Context, msg *nats.Msg) error {
 	for {
-		ack, err := j.publish(ctx, msg)
+		_, err := j.publish(ctx, msg)
 		if err == nil {
-			return ack, nil
+			return nil
 		}
 		var api *apiError
 		if errors.As(err, &api) && !api.unavailable() {
-			return ack, err
+			return err
 		}
 		if errors.Is(err, nats.ErrConnectionClosed) || errors.Is(err, nats.ErrMaxPayload) {
-			return ack, err
+			return err
 		}
 		if wait(ctx, retryPause) != nil {
-			return ack, fmt.Errorf("%w: %w", journal.ErrUnknownOutcome, err)
+			return fmt.Errorf("%w: %w", journal.ErrUnknownOutcome, err)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func (j *Journal) Schedule(ctx context.Context, timer journal.Timer) error {
 	msg.Header["Nats-Schedule"] = []string{"@at " + timer.At.UTC().Format(time.RFC3339Nano)}
 	msg.Header["Nats-Schedule-Target"] = []string{timerSubject(firedPrefix, timer.Run, timer.Name)}
 	msg.Header["Nats-Schedule-TTL"] = []string{firedTTL}
-	if _, err := j.put(ctx, msg); err != nil {
+	if err := j.put(ctx, msg); err != nil {
 		return fmt.Errorf("schedule %s of %s: %w", timer.Name, timer.Run, err)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (j *Journal) CancelTimer(ctx context.Context, run events.Subject, name stri
 	msg.Header["Nats-Scheduler"] = []string{timerSubject(schedPrefix, run, name)}
 	msg.Header["Nats-Schedule-Next"] = []string{"purge"}
 	msg.Header["Nats-TTL"] = []string{cancelledTTL}
-	if _, err := j.put(ctx, msg); err != nil {
+	if err := j.put(ctx, msg); err != nil {
 		return fmt.Errorf("cancel timer %s of %s: %w", name, run, err)
 	}
 	return nil
@@ -91,7 +91,7 @@ func (j *Journal) PutBlob(ctx context.Context, digest events.Digest, data []byte
 
 // putOnce stores the one message that its subject will ever have.
 func (j *Journal) putOnce(ctx context.Context, stream string, msg *nats.Msg) error {
-	_, err := j.put(ctx, msg)
+	err := j.put(ctx, msg)
 	var api *apiError
 	if !errors.As(err, &api) || api.ErrCode != codeStoreFailed {
 		return err
@@ -154,7 +154,7 @@ func (j *Journal) PutValue(ctx context.Context, bucket journal.Bucket, key strin
 	if err := journal.CheckKey(bucket, key); err != nil {
 		return err
 	}
-	if _, err := j.put(ctx, &nats.Msg{Subject: valueSubject(bucket, key), Data: value}); err != nil {
+	if err := j.put(ctx, &nats.Msg{Subject: valueSubject(bucket, key), Data: value}); err != nil {
 		return fmt.Errorf("put %s %s: %w", bucket, key, err)
 	}
 	return nil

@@ -44,15 +44,17 @@ func testConflict(t *testing.T, j journal.Journal) {
 	c.append()
 	stale := c.end
 	c.append()
+	other := newChain(t, j, c.subject.Tenant, "other")
+	other.append()
 
 	for name, attempt := range map[string]struct {
 		commit *events.Commit
 		data   []byte
 		after  journal.Position
 	}{
-		"an empty chain expected":  {first, firstData, journal.Position{}},
-		"an earlier end expected":  {data: []byte("x"), after: stale},
-		"the wrong sequence given": {data: []byte("x"), after: journal.Position{Sequence: c.end.Sequence + 1_000_000, Head: c.end.Head}},
+		"an empty chain expected":   {first, firstData, journal.Position{}},
+		"an earlier end expected":   {data: []byte("x"), after: stale},
+		"a sequence of another run": {data: []byte("x"), after: journal.Position{Sequence: other.end.Sequence, Head: c.end.Head}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if attempt.commit == nil {

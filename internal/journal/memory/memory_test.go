@@ -29,7 +29,10 @@ func open(t *testing.T, options memory.Options) *memory.Journal {
 }
 
 func TestContract(t *testing.T) {
-	journaltest.Run(t, func(t *testing.T) journal.Journal { return open(t, memory.Options{}) })
+	journaltest.Run(t, func(t *testing.T) journal.Journal {
+		t.Helper()
+		return open(t, memory.Options{})
+	})
 }
 
 func TestContractOnOneJournal(t *testing.T) {
