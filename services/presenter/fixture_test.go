@@ -173,7 +173,7 @@ func open(t testing.TB, b events.Body) (events.Document, string) {
 }
 
 // of returns the blocks that show a result.
-func (s *shown) of(result string) []events.Block {
+func (s shown) of(result string) []events.Block {
 	var blocks []events.Block
 	for _, b := range s.Blocks {
 		if b.Result != nil && b.Result.ResultID == result {
@@ -184,7 +184,7 @@ func (s *shown) of(result string) []events.Block {
 }
 
 // recipe returns how a result was shown and what was recorded about that.
-func (s *shown) recipe(t testing.TB, result string) (events.Coverage, events.DecisionRecord) {
+func (s shown) recipe(t testing.TB, result string) (events.Coverage, events.DecisionRecord) {
 	t.Helper()
 	var coverage events.Coverage
 	for _, c := range s.presented.Coverage {
@@ -201,7 +201,7 @@ func (s *shown) recipe(t testing.TB, result string) (events.Coverage, events.Dec
 	return coverage, events.DecisionRecord{}
 }
 
-func (s *shown) reports() int {
+func (s shown) reports() int {
 	n := 0
 	for _, b := range s.Blocks {
 		if b.TestReport != nil {
@@ -212,7 +212,7 @@ func (s *shown) reports() int {
 }
 
 // text returns all sentences.
-func (s *shown) text() string {
+func (s shown) text() string {
 	text := ""
 	for _, b := range s.Blocks {
 		var spans []events.Span

@@ -33,7 +33,7 @@ var valueLimits = jsonvalue.Limits{Bytes: 4 << 20, Depth: 16, Tokens: 1_000_000}
 func newCandidate(run string, record *events.ResultRecord, evidence []events.EvidenceRecord, role events.ResultRole) *candidate {
 	c := &candidate{record: record, outcome: events.ResultOutcome{
 		ResultID: line(record.ID, wordBytes), Node: line(record.Node, wordBytes), Type: line(record.Type, wordBytes), Role: role,
-		Producer: record.Producer, Status: record.Status, Valid: record.Valid,
+		Producer: events.CapabilityRef{Name: line(record.Producer.Name, wordBytes), Version: record.Producer.Version}, Status: record.Status, Valid: record.Valid,
 	}}
 	for _, e := range evidence {
 		if slices.Contains(record.Evidence, e.ID) && e.Action == record.Action && e.Run == run && e.Scope == run && record.Run == run {
@@ -41,12 +41,14 @@ func newCandidate(run string, record *events.ResultRecord, evidence []events.Evi
 		}
 	}
 	c.content, c.open = record.Value.Content()
-	if c.open {
-		if value, err := jsonvalue.Parse(c.content, valueLimits); err == nil {
-			c.value, c.parsed = value, true
-		}
-	}
 	return c
+}
+
+// parse reads the value, once it is certain that it will be shown.
+func (c *candidate) parse() {
+	if value, err := jsonvalue.Parse(c.content, valueLimits); c.open && err == nil {
+		c.value, c.parsed = value, true
+	}
 }
 
 // recipe is one way to show a result.
@@ -80,6 +82,7 @@ type selection struct {
 // selectRecipe takes the first eligible recipe and records why the others were
 // not taken.
 func selectRecipe(c *candidate) selection {
+	c.parse()
 	s := selection{record: events.DecisionRecord{Inputs: []string{c.record.ID}, Algorithm: Algorithm}}
 	for _, e := range c.evidence {
 		if len(s.record.Inputs) < 16 {
