@@ -196,8 +196,10 @@ func (w writer) mapping(v reflect.Value) error {
 }
 
 func (w writer) structure(v reflect.Value) error {
-	if b, ok := v.Interface().(Body); ok && b.Commitment == "" && b.open {
-		return fmt.Errorf("%w: body without commitment", ErrMalformed)
+	if v.Type() == bodyType {
+		if b, ok := v.Interface().(Body); ok && b.Commitment == "" && b.open {
+			return fmt.Errorf("%w: body without commitment", ErrMalformed)
+		}
 	}
 	s := shapeOf(v.Type())
 	var extra Extra

@@ -14,6 +14,8 @@ type shape struct {
 	members []member
 	byName  map[string]int
 	extra   []int // index path of the Extra field, nil if the struct is closed
+	// required is how many members are always written.
+	required int
 }
 
 type member struct {
@@ -36,6 +38,9 @@ func shapeOf(t reflect.Type) *shape {
 	slices.SortFunc(s.members, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	for i, m := range s.members {
 		s.byName[m.name] = i
+		if !m.omitZero {
+			s.required++
+		}
 	}
 	stored, _ := shapes.LoadOrStore(t, s)
 	return stored.(*shape) //nolint:errcheck,forcetypeassert // only shapes are stored
@@ -64,8 +69,8 @@ func isZero(v reflect.Value) bool {
 	case reflect.Slice, reflect.Map, reflect.String:
 		return v.Len() == 0
 	case reflect.Struct:
-		if b, ok := v.Interface().(Body); ok {
-			return b.Commitment == ""
+		if v.Type() == bodyType {
+			return v.Field(0).Len() == 0 // the commitment comes first
 		}
 	}
 	return v.IsZero()

@@ -80,20 +80,27 @@ func (w *world) finishCall() {
 
 // decide lets a person decide on something that waits.
 func (w *world) decide(ctx context.Context) {
-	all, err := w.histories(ctx)
-	if err != nil {
-		return
-	}
-	for runID, h := range all {
-		n, waiting := count[*events.ApprovalRequested](h, events.OwnerAdmission)
-		if n == 0 || w.decided[runID] {
+	for _, runID := range w.submitted {
+		if w.decided[runID] {
+			continue
+		}
+		records, err := w.journal.Load(ctx, events.Subject{Owner: events.OwnerAdmission, Tenant: tenant, Run: runID}, 1)
+		if err != nil || len(records) == 0 {
+			continue
+		}
+		c, err := events.Decode(records[0])
+		if err != nil {
+			continue
+		}
+		waiting, ok := c.Events[0].Data.(*events.ApprovalRequested)
+		if !ok {
 			continue
 		}
 		decision := events.DecisionApprove
 		if w.random.IntN(5) == 0 {
 			decision = events.DecisionDeny
 		}
-		err := w.intake.DecideApproval(ctx, tenant, runID, events.ApprovalDecided{
+		err = w.intake.DecideApproval(ctx, tenant, runID, events.ApprovalDecided{
 			Principal: person, Approval: waiting.Approval, Decision: decision, Digest: waiting.Digest,
 		})
 		w.decided[runID] = err == nil
