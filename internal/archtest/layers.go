@@ -58,7 +58,7 @@ const (
 	koanf      = "github.com/knadh/koanf/..."
 	yaml       = "sigs.k8s.io/yaml/..."
 	goldmark   = "github.com/yuin/goldmark/..."
-	xHTML      = "golang.org/x/net/html"
+	xHTML      = "golang.org/x/net/html/..."
 	xSync      = "golang.org/x/sync/..."
 	xSys       = "golang.org/x/sys/unix"
 	xTerm      = "golang.org/x/term"

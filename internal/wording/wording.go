@@ -176,12 +176,12 @@ func Citation(c *events.Citation) string {
 		parts = append(parts, "by "+Line(c.Method))
 	}
 	if c.Strength != "" {
-		parts = append(parts, Line(string(c.Strength)))
+		parts = append(parts, "strength "+Line(string(c.Strength)))
 	}
 	for _, t := range []struct {
 		name string
 		at   events.Time
-	}{{"at", c.At}, {"observed", c.Observed}, {"source modified", c.SourceModified}, {"published", c.Published}} {
+	}{{"at", c.At}, {"observed at", c.Observed}, {"source modified", c.SourceModified}, {"published", c.Published}} {
 		if t.at != 0 {
 			parts = append(parts, t.name+" "+t.at.String())
 		}

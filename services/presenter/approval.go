@@ -15,7 +15,7 @@ import (
 // presentApproval shows exactly what an approval binds: every capability with
 // every argument and where its value is from, and how to answer.
 func presentApproval(in decider.Input, a *events.ApprovalRequested) ([]events.Payload, error) {
-	p := &approval{story: story{composer: newComposer(in.Run.Run, "Approval needed: "+nodes(a)), commit: in.Commit}, a: a}
+	p := &approval{composer: newComposer(in.Run.Run, "Approval needed: "+nodes(a)), a: a}
 	p.opening()
 	for i := range a.Items {
 		p.item(&a.Items[i])
@@ -32,7 +32,7 @@ func presentApproval(in decider.Input, a *events.ApprovalRequested) ([]events.Pa
 
 // approval composes the document of one approval.
 type approval struct {
-	story
+	*composer
 	a *events.ApprovalRequested
 }
 
@@ -46,10 +46,10 @@ func nodes(a *events.ApprovalRequested) string {
 
 func (p *approval) opening() {
 	spans := []events.Span{
-		p.span(count(len(p.a.Items), "action waits", "actions wait") + " for a person and did not run yet."),
+		{Text: count(len(p.a.Items), "action waits", "actions wait") + " for a person and did not run yet."},
 	}
 	if p.a.Reason != "" {
-		spans = append(spans, p.span(sentence(line(p.a.Reason, wordBytes))))
+		spans = append(spans, events.Span{Text: sentence(line(p.a.Reason, wordBytes))})
 	}
 	p.add(events.Block{Callout: &events.CalloutBlock{Kind: events.CalloutWarning, Title: "Approval needed", Spans: spans}})
 }
@@ -72,7 +72,7 @@ func (p *approval) item(item *events.ApprovalItem) {
 func (p *approval) inexact(why string) events.Block {
 	return events.Block{Callout: &events.CalloutBlock{
 		Kind: events.CalloutError, Title: "Do not approve on this view",
-		Spans: []events.Span{p.span(why + " Whoever approves has to see the exact arguments elsewhere first.")},
+		Spans: []events.Span{{Text: why + " Whoever approves has to see the exact arguments elsewhere first."}},
 	}}
 }
 
@@ -118,7 +118,7 @@ func (p *approval) answer() {
 	p.add(heading(1, "How to answer"),
 		events.Block{KeyValues: &events.KeyValuesBlock{Caption: "Answer", Entries: entries, Total: len(entries)}},
 		events.Block{Paragraph: &events.ParagraphBlock{Spans: []events.Span{
-			p.span("An approval counts for exactly these actions with exactly these arguments, and for nothing else."),
-			p.span("Without an answer in time nothing runs."),
+			{Text: "An approval counts for exactly these actions with exactly these arguments, and for nothing else."},
+			{Text: "Without an answer in time nothing runs."},
 		}}})
 }

@@ -177,7 +177,7 @@ func TestEverySentenceIsCited(t *testing.T) {
 func TestRequirementTable(t *testing.T) {
 	s := several(t, events.TagCompleted).present()
 	for _, b := range s.Blocks {
-		if b.Table != nil && b.Table.Caption == "Conditions" {
+		if b.Table != nil && b.Table.Caption == "The verdict on every condition" {
 			want := [][]string{
 				{"pass", "All tests pass", "must", "met", "observed", "the field has the required value", "evidence-test-0"},
 				{"named", "The log names it", "prefer", "unmet", "", "the field does not have the required value", "evidence-read-0"},

@@ -13,7 +13,7 @@ func (s *story) requirementTable() {
 	if len(s.evaluations) == 0 {
 		return
 	}
-	g := newGrid("Conditions", "requirement", "condition", "importance", "verdict", "strength", "reason", "evidence")
+	g := newGrid("The verdict on every condition", "requirement", "condition", "importance", "verdict", "strength", "reason", "evidence")
 	for i := range s.evaluations {
 		e := &s.evaluations[i]
 		condition := ""
@@ -29,7 +29,7 @@ func (s *story) deliverableTable() {
 	if len(s.c.Deliverables) == 0 {
 		return
 	}
-	g := newGrid("Deliverables", "deliverable", "description", "completion", "limitations")
+	g := newGrid("How far every deliverable came", "deliverable", "description", "completion", "limitations")
 	for _, d := range s.c.Deliverables {
 		description := ""
 		if i := slices.IndexFunc(s.spec.Deliverables, func(w events.Deliverable) bool { return w.ID == d.Deliverable }); i >= 0 {
@@ -137,7 +137,7 @@ func (s *story) result(c *candidate) {
 // have.
 func (s *story) effectTables() {
 	if len(s.c.Actions) > 0 {
-		g := newGrid("Actions", "node", "capability", "effect", "status", "attempts", "receipt", "reason")
+		g := newGrid("How every action ended", "node", "capability", "effect", "status", "attempts", "receipt", "reason")
 		for i := range s.c.Actions {
 			a := &s.c.Actions[i]
 			reason := ""

@@ -193,6 +193,12 @@ func TestGolden(t *testing.T) {
 	rendertest.Golden(t, "sample.html", out)
 }
 
+func TestPresentedGolden(t *testing.T) {
+	for name, d := range rendertest.Presented(t) {
+		rendertest.Golden(t, name+".html", html.Render(d))
+	}
+}
+
 func FuzzRender(f *testing.F) {
 	for _, text := range rendertest.Hostiles() {
 		f.Add(text)

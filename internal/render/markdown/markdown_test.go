@@ -108,6 +108,12 @@ func TestGolden(t *testing.T) {
 	rendertest.Golden(t, "sample.md", markdown.Render(rendertest.Sample()))
 }
 
+func TestPresentedGolden(t *testing.T) {
+	for name, d := range rendertest.Presented(t) {
+		rendertest.Golden(t, name+".md", markdown.Render(d))
+	}
+}
+
 func FuzzRender(f *testing.F) {
 	plain := ""
 	for _, text := range rendertest.Hostiles() {

@@ -38,6 +38,27 @@ func Golden(t *testing.T, name string, got []byte) {
 	}
 }
 
+// Presented returns the documents that the presenter's own tests keep, by
+// name.
+func Presented(t *testing.T) map[string]events.Document {
+	t.Helper()
+	root, err := req.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	documents := map[string]events.Document{}
+	for _, name := range []string{"document", "failed", "approval"} {
+		data, err := os.ReadFile(filepath.Join(root, "services", "presenter", "testdata", name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if documents[name], err = events.ParseDocument(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return documents
+}
+
 // Sample returns a document with every kind of block.
 func Sample() events.Document { return build("plain words", "https://example.org/a?b=1&c=2") }
 

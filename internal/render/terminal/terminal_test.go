@@ -79,6 +79,12 @@ func TestGolden(t *testing.T) {
 	rendertest.Golden(t, "sample.ansi", terminal.Render(rendertest.Sample(), terminal.Options{Color: true, Source: true, Width: 100}))
 }
 
+func TestPresentedGolden(t *testing.T) {
+	for name, d := range rendertest.Presented(t) {
+		rendertest.Golden(t, name+".txt", terminal.Render(d, terminal.Options{Width: 100}))
+	}
+}
+
 func FuzzRender(f *testing.F) {
 	for _, text := range rendertest.Hostiles() {
 		f.Add(text)

@@ -1,5 +1,6 @@
 // Package text renders a presentation document as concise text for a channel
-// that shows no more: how it ended, the sentences, and one line per result.
+// that shows no more: how it ended, the sentences, and one line per result; of
+// what waits for an answer also everything that is to be decided on.
 //
 // This package is pure: no I/O, no clock, no randomness, no goroutines.
 package text
@@ -35,9 +36,13 @@ func Render(d events.Document) []byte {
 			put(wording.Report(b.TestReport))
 		case b.Heading != nil && b.Result != nil:
 			put("- " + wording.Line(b.Heading.Text) + ": " + wording.Outcome(b.Result))
-		case b.KeyValues != nil && b.Result == nil:
+		case d.Tag == "" && b.KeyValues != nil:
 			for _, e := range b.KeyValues.Entries {
 				put(wording.Line(e.Key) + ": " + wording.Line(e.Value))
+			}
+		case d.Tag == "" && b.Table != nil:
+			for _, row := range b.Table.Rows {
+				put("- " + wording.Line(strings.Join(row, " | ")))
 			}
 		case b.Heading == nil:
 			notShown++

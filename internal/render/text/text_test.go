@@ -34,6 +34,12 @@ func TestConcise(t *testing.T) {
 	}
 }
 
+func TestPresentedGolden(t *testing.T) {
+	for name, d := range rendertest.Presented(t) {
+		rendertest.Golden(t, name+".txt", text.Render(d))
+	}
+}
+
 func FuzzRender(f *testing.F) {
 	for _, words := range rendertest.Hostiles() {
 		f.Add(words)
