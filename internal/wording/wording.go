@@ -7,6 +7,7 @@ package wording
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -214,7 +215,7 @@ func Marks(s *events.Span, numbers map[string]int) []string {
 	unresolved := false
 	for _, id := range s.Citations {
 		if n, ok := numbers[id]; ok {
-			marks = append(marks, fmt.Sprint(n))
+			marks = append(marks, strconv.Itoa(n))
 		} else {
 			unresolved = true
 		}

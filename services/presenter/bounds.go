@@ -40,15 +40,14 @@ func newComposer(run, title string) *composer {
 	}
 }
 
-// add appends blocks that belong together, all or none, and reports which.
-func (c *composer) add(blocks ...events.Block) bool {
-	if c.fits(blocks) {
-		return true
+// add appends blocks that belong together, all or none.
+func (c *composer) add(blocks ...events.Block) {
+	if !c.fits(blocks) {
+		c.document.OmittedBlocks += len(blocks)
 	}
-	c.document.OmittedBlocks += len(blocks)
-	return false
 }
 
+// fits appends blocks if there is room for all of them.
 func (c *composer) fits(blocks []events.Block) bool {
 	size := 0
 	for i := range blocks {
@@ -66,7 +65,7 @@ func (c *composer) fits(blocks []events.Block) bool {
 	return true
 }
 
-// firstOf appends the first group of blocks that fits.
+// firstOf appends the first group of blocks that fits, and returns its index.
 func (c *composer) firstOf(groups ...[]events.Block) int {
 	for i, group := range groups {
 		if c.fits(group) {

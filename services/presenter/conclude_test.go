@@ -19,10 +19,10 @@ import (
 const diffValue = `{"text":"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"}`
 
 // several builds a conclusion with a test report, a diff and a text.
-func several(t testing.TB, tag events.Tag) *fixture {
-	t.Helper()
-	f := newFixture(t, tag)
-	f.result("test", "test.report", report(t, 0), adapter, "process-exit")
+func several(tb testing.TB, tag events.Tag) *fixture {
+	tb.Helper()
+	f := newFixture(tb, tag)
+	f.result("test", "test.report", report(tb, 0), adapter, "process-exit")
 	f.result("change", "text.diff", diffValue, "process-exit")
 	f.result("read", "text.document", `{"text":"v1.2.0 released"}`, "mcp-tool-result")
 	f.judge("pass", events.Must, events.VerdictMet, "test")

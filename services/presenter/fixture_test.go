@@ -2,6 +2,7 @@ package presenter_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"example.org/mandate/events"
@@ -19,8 +20,8 @@ const (
 var at = events.Time(1_770_000_000_000_000_000)
 
 // body returns sealed and opened content, as a delivered commit has it.
-func body(t testing.TB, content string) events.Body {
-	t.Helper()
+func body(tb testing.TB, content string) events.Body {
+	tb.Helper()
 	b, _ := events.NewBody(events.ClassResult, events.MediaJSON, []byte(content)).Committed([]byte("key"))
 	return b
 }
@@ -30,18 +31,18 @@ func closed(b events.Body) events.Body {
 	return events.Body{Commitment: b.Commitment, Size: b.Size, MediaType: b.MediaType, Class: b.Class}
 }
 
-func document(t testing.TB, v any) events.Body {
-	t.Helper()
+func document(tb testing.TB, v any) events.Body {
+	tb.Helper()
 	data, err := canon.JSON(v)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	return body(t, string(data))
+	return body(tb, string(data))
 }
 
 // report is a report as the adapter makes it.
-func report(t testing.TB, failed int) string {
-	t.Helper()
+func report(tb testing.TB, failed int) string {
+	tb.Helper()
 	r := gotest.Report{
 		Tool: gotest.Tool, Packages: []gotest.Package{{Name: "example.org/m", Status: gotest.StatusPassed}}, Passed: 2, Failed: failed, Complete: true,
 		Tests: []gotest.Test{
@@ -54,7 +55,7 @@ func report(t testing.TB, failed int) string {
 	}
 	data, err := canon.JSON(r)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(data)
 }
@@ -65,15 +66,15 @@ type fixture struct {
 	c *events.RunConcluded
 }
 
-func newFixture(t testing.TB, tag events.Tag) *fixture {
-	t.Helper()
-	return &fixture{t: t, c: &events.RunConcluded{
+func newFixture(tb testing.TB, tag events.Tag) *fixture {
+	tb.Helper()
+	return &fixture{t: tb, c: &events.RunConcluded{
 		Tag: tag, Completion: events.CompletionComplete,
-		Request: document(t, events.IntentRequest{
+		Request: document(tb, events.IntentRequest{
 			Intent: events.IntentRef{Agent: "release", Text: "Are the tests passed?"}, Authority: events.Principal{ID: "ada", Kind: events.PrincipalPerson},
 			Input: events.Value{Type: "x", Value: events.JSON("1")}, Context: []events.ContextItem{}, Limits: &events.Limits{},
 		}),
-		Spec: document(t, events.OutcomeSpec{
+		Spec: document(tb, events.OutcomeSpec{
 			SchemaVersion: 1, ID: "s", Revision: 1, Objective: "Is the module ready?",
 			Deliverables: []events.Deliverable{{ID: "tests", Description: "The tests", Result: "test"}, {ID: "log", Description: "The log", Result: "read"}},
 			Requirements: []events.Requirement{
@@ -159,15 +160,15 @@ func (f *fixture) present() shown {
 	return s
 }
 
-func open(t testing.TB, b events.Body) (events.Document, string) {
-	t.Helper()
+func open(tb testing.TB, b events.Body) (events.Document, string) {
+	tb.Helper()
 	content, ok := b.Content()
 	if !ok || b.Class != events.ClassDocument {
-		t.Fatalf("the document body is %+v", b)
+		tb.Fatalf("the document body is %+v", b)
 	}
 	d, err := events.ParseDocument(content)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d, string(content)
 }
@@ -184,8 +185,8 @@ func (s shown) of(result string) []events.Block {
 }
 
 // recipe returns how a result was shown and what was recorded about that.
-func (s shown) recipe(t testing.TB, result string) (events.Coverage, events.DecisionRecord) {
-	t.Helper()
+func (s shown) recipe(tb testing.TB, result string) (events.Coverage, events.DecisionRecord) {
+	tb.Helper()
 	var coverage events.Coverage
 	for _, c := range s.presented.Coverage {
 		if c.Result == result {
@@ -197,7 +198,7 @@ func (s shown) recipe(t testing.TB, result string) (events.Coverage, events.Deci
 			return coverage, d
 		}
 	}
-	t.Fatalf("no decision about %s is recorded", result)
+	tb.Fatalf("no decision about %s is recorded", result)
 	return coverage, events.DecisionRecord{}
 }
 
@@ -213,7 +214,7 @@ func (s shown) reports() int {
 
 // text returns all sentences.
 func (s shown) text() string {
-	text := ""
+	var text strings.Builder
 	for _, b := range s.Blocks {
 		var spans []events.Span
 		switch {
@@ -223,8 +224,8 @@ func (s shown) text() string {
 			spans = b.Callout.Spans
 		}
 		for _, span := range spans {
-			text += span.Text + "\n"
+			text.WriteString(span.Text + "\n")
 		}
 	}
-	return text
+	return text.String()
 }

@@ -215,7 +215,7 @@ func buildTable(c *candidate) (events.Block, string) {
 func (g *grid) fill(list []any, names []string) {
 	g.table.TotalRows = max(0, len(list)-maxRows)
 	for _, item := range list[:min(len(list), maxRows)] {
-		object, _ := item.(map[string]any) //nolint:errcheck // every item was found to be an object
+		object, _ := item.(map[string]any)
 		cells := make([]string, len(names))
 		for i, name := range names {
 			if value, present := object[name]; present {

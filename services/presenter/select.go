@@ -97,10 +97,11 @@ func selectRecipe(c *candidate) selection {
 			reject(r.name, "a more specific recipe is eligible")
 			continue
 		}
-		block, reason := gate(c)
-		if reason == "" {
-			block, reason = r.build(c)
+		if reason := gate(c); reason != "" {
+			reject(r.name, reason)
+			continue
 		}
+		block, reason := r.build(c)
 		if reason != "" {
 			reject(r.name, reason)
 			continue
@@ -124,14 +125,14 @@ func selectRecipe(c *candidate) selection {
 
 // gate refuses what no recipe may touch: content that is not at hand, or that
 // does not follow its own schema.
-func gate(c *candidate) (events.Block, string) {
+func gate(c *candidate) string {
 	switch {
 	case !c.open:
-		return events.Block{}, "the content is not available"
+		return "the content is not available"
 	case !c.record.Valid:
-		return events.Block{}, "the result does not follow its schema"
+		return "the result does not follow its schema"
 	case !c.parsed:
-		return events.Block{}, "the value is not JSON within the limits"
+		return "the value is not JSON within the limits"
 	}
-	return events.Block{}, ""
+	return ""
 }

@@ -41,7 +41,10 @@ func TestTestReportNeedsAnObservedExecution(t *testing.T) {
 		return func(_ *testing.T, f *fixture) { change(&f.c.Evidence[0]) }
 	}
 	value := func(v string) func(*testing.T, *fixture) {
-		return func(t *testing.T, f *fixture) { f.c.Results[0].Value = body(t, v) }
+		return func(t *testing.T, f *fixture) {
+			t.Helper()
+			f.c.Results[0].Value = body(t, v)
+		}
 	}
 	for name, test := range map[string]struct {
 		change func(*testing.T, *fixture)

@@ -27,7 +27,7 @@ func Render(d events.Document) []byte {
 		w.block(&d.Blocks[i])
 	}
 	if d.OmittedBlocks > 0 {
-		w.element("p", "note", strconv.Itoa(d.OmittedBlocks)+" more parts were left out")
+		w.element("p", "note", "parts left out: "+strconv.Itoa(d.OmittedBlocks))
 	}
 	w.close("article")
 	return w.out.Bytes()

@@ -23,7 +23,7 @@ func Render(d events.Document) []byte {
 		w.block(&d.Blocks[i])
 	}
 	if d.OmittedBlocks > 0 {
-		w.note(strconv.Itoa(d.OmittedBlocks) + " more parts were left out")
+		w.note("parts left out: " + strconv.Itoa(d.OmittedBlocks))
 	}
 	return append(bytes.TrimRight(w.out.Bytes(), "\n"), '\n')
 }
@@ -211,17 +211,15 @@ func (w *writer) table(b *events.TableBlock) {
 		w.paragraph("**" + escape(b.Caption) + "**")
 	}
 	names := make([]string, len(b.Columns))
-	rule := "|"
+	rules := make([]string, len(b.Columns))
 	for i, c := range b.Columns {
-		names[i] = c.Name
+		names[i], rules[i] = c.Name, "---"
 		if c.Numeric {
-			rule += " ---: |"
-		} else {
-			rule += " --- |"
+			rules[i] = "---:"
 		}
 	}
 	w.row(names)
-	w.out.WriteString(rule + "\n")
+	w.out.WriteString("| " + strings.Join(rules, " | ") + " |\n")
 	for _, row := range b.Rows {
 		w.row(row)
 	}

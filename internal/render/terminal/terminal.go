@@ -42,7 +42,7 @@ func Render(d events.Document, o Options) []byte {
 		w.block(&d.Blocks[i])
 	}
 	if d.OmittedBlocks > 0 {
-		w.note(strconv.Itoa(d.OmittedBlocks) + " more parts were left out")
+		w.note("parts left out: " + strconv.Itoa(d.OmittedBlocks))
 	}
 	return append(bytes.TrimRight(w.out.Bytes(), "\n"), '\n')
 }

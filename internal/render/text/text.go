@@ -49,7 +49,7 @@ func Render(d events.Document) []byte {
 		}
 	}
 	if notShown > 0 {
-		put(strconv.Itoa(notShown) + " more parts are in the full document.")
+		put("parts that are only in the full document: " + strconv.Itoa(notShown))
 	}
 	return out.Bytes()
 }

@@ -27,7 +27,7 @@ func TestHostileTextSendsNothing(t *testing.T) {
 func TestConcise(t *testing.T) {
 	out := string(text.Render(rendertest.Sample()))
 	rendertest.Golden(t, "sample.txt", []byte(out))
-	for _, want := range []string{"Outcome: completed", "1 passed, 1 failed", "imported from", "the full document"} {
+	for _, want := range []string{"Outcome: completed", "1 passed, 1 failed", "imported from", "only in the full document"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
