@@ -45,6 +45,7 @@ func forge(t *testing.T, conn *nats.Conn, c *events.Commit, expected uint64) uin
 // TestDamageIsNeverSkipped damages a stream in every way that the broker lets
 // through and checks that each way of reading stops there.
 func TestDamageIsNeverSkipped(t *testing.T) {
+	t.Parallel()
 	run := events.Subject{Owner: events.OwnerExecutor, Tenant: "t", Run: "run"}
 	chain := func(t *testing.T, conn *nats.Conn) (commits []events.Commit, sequences []uint64) {
 		t.Helper()

@@ -132,6 +132,7 @@ func TestClusterUnderChanges(t *testing.T) {
 // TestTakeover kills a consumer with a hundred deliveries in hand, again and
 // again: the next gets everything that was not acknowledged, in order.
 func TestTakeover(t *testing.T) {
+	t.Parallel()
 	s := testkit.StartServer(t, testkit.ServerOptions{})
 	source := journal.Source{Owner: events.OwnerAdmission}
 	c := config(1)
@@ -212,6 +213,7 @@ func TestGroupsForm(t *testing.T) {
 	c := config(1)
 	c.SyncAlways, c.Try = true, 2*time.Second
 	j := open(t, conn, c)
+	j.CheapGroups() // whatever the disk of this machine is like
 	journaltest.Contend(t, j, journaltest.ContendOptions{Writers: 160, Runs: 120, For: 2 * time.Second})
 	if grouped := inGroups(t, conn, events.OwnerAdmission.Stream()); grouped == 0 {
 		t.Error("no commit shared a batch")
@@ -244,6 +246,7 @@ func inGroups(t *testing.T, conn *nats.Conn, name string) int {
 }
 
 func TestContractOnSyncedNode(t *testing.T) {
+	t.Parallel()
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{SyncAlways: true}))
 	c := config(1)
 	c.SyncAlways = true
@@ -252,6 +255,7 @@ func TestContractOnSyncedNode(t *testing.T) {
 }
 
 func TestContractOnPartitionGroups(t *testing.T) {
+	t.Parallel()
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
 	c := config(1)
 	c.PartitionGroups = 8

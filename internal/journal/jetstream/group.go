@@ -13,7 +13,8 @@ import (
 
 // Limits of one group. Below the smallest, single messages were never slower
 // in any measurement, so that few writers at once are left alone whatever the
-// estimates say.
+// estimates say. As many single messages may be on their way: more would not
+// be faster, since the server takes them in turn.
 const (
 	groupSmallest = 24
 	groupMessages = 500
@@ -74,7 +75,7 @@ func newGrouper(j *Journal) *grouper {
 // acknowledgment.
 func (g *grouper) publish(ctx context.Context, msg *nats.Msg) (pubAck, error) {
 	g.mu.Lock()
-	if g.gathering == nil && !g.grouping && len(g.queue) == 0 && g.singles < g.worth() {
+	if g.gathering == nil && !g.grouping && len(g.queue) == 0 && g.singles < groupSmallest {
 		g.singles++
 		g.mu.Unlock()
 		return g.single(ctx, msg)
@@ -111,7 +112,7 @@ func (g *grouper) dispatch() {
 		group := g.cut()
 		go g.group(group)
 	}
-	for len(g.queue) > 0 && !g.grouping && g.singles < g.worth() {
+	for len(g.queue) > 0 && !g.grouping && g.singles < groupSmallest {
 		w := g.queue[0]
 		g.queue = g.queue[1:]
 		g.singles++

@@ -15,6 +15,7 @@ import (
 )
 
 func TestOpenRefusesWeakStreams(t *testing.T) {
+	t.Parallel()
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
 	js, err := natsjs.New(conn)
 	if err != nil {
@@ -73,6 +74,7 @@ func TestOpenRefusesWeakStreams(t *testing.T) {
 }
 
 func TestOpenRefusesFewerReplicas(t *testing.T) {
+	t.Parallel()
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
 	if err := jetstream.Provision(t.Context(), conn, config(1)); err != nil {
 		t.Fatal(err)
@@ -131,6 +133,7 @@ func TestConfigIsValidated(t *testing.T) {
 }
 
 func TestProvisionIsIdempotent(t *testing.T) {
+	t.Parallel()
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
 	for _, groups := range []int{4, 4, 32} {
 		c := config(1)

@@ -43,12 +43,14 @@ func open(tb testing.TB, conn *nats.Conn, c jetstream.Config) *jetstream.Journal
 }
 
 func TestContractOnOneNode(t *testing.T) {
+	t.Parallel()
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
 	shared := open(t, conn, config(1))
 	journaltest.Run(t, func(*testing.T) journal.Journal { return shared })
 }
 
 func TestContractOnCluster(t *testing.T) {
+	t.Parallel()
 	conn := testkit.StartCluster(t, testkit.ServerOptions{}).Connect(t)
 	shared := open(t, conn, config(3))
 	journaltest.Run(t, func(*testing.T) journal.Journal { return shared })

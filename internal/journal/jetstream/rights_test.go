@@ -34,6 +34,7 @@ func rights() *server.Permissions {
 }
 
 func TestServiceRights(t *testing.T) {
+	t.Parallel()
 	s := testkit.StartServer(t, testkit.ServerOptions{Configure: func(o *server.Options) {
 		o.Users = []*server.User{{Username: "bootstrap", Password: "b"}, {Username: "executor", Password: "e", Permissions: rights()}}
 	}})
