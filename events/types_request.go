@@ -8,9 +8,12 @@ type Submitted struct {
 	Agent     string    `json:"agent"`
 	Thread    string    `json:"thread,omitzero"`
 	Parent    string    `json:"parent,omitzero"`
-	HasSpec   bool      `json:"has_spec"`
-	HasPlan   bool      `json:"has_plan"`
-	Extra     Extra     `json:"-"`
+	// Epoch is the registry epoch that the host saw: admission decides under
+	// that epoch or a later one.
+	Epoch   uint64 `json:"epoch"`
+	HasSpec bool   `json:"has_spec"`
+	HasPlan bool   `json:"has_plan"`
+	Extra   Extra  `json:"-"`
 }
 
 // EventType implements [Payload].

@@ -22,7 +22,7 @@ var consumers = map[string]Consumer{
 	"check_steps":        "evaluator requirement loop",
 	"effects":            "admission plan check and executor dispatch",
 	"elapsed_millis":     "executor deadline and admission timer",
-	"lease":              "executor dispatch",
+	"lease_millis":       "executor dispatch",
 	"operations":         "admission plan check",
 	"revisions":          "admission",
 	"check_memory_bytes": "",
@@ -45,11 +45,11 @@ func Names() []string {
 // Bounds returns the bounds of a revision. Without a model no tokens, cost or
 // context are used, so these bounds do not apply; with one they would need a
 // consumer.
-func Bounds(ceiling events.Limits, effects []events.Effect, lease events.Lease, operations int, usesModel bool) []events.Bound {
+func Bounds(ceiling events.Limits, effects []events.Effect, leaseMillis int64, operations int, usesModel bool) []events.Bound {
 	values := map[string]int64{
 		"actions": ceiling.Actions, "artifact_bytes": ceiling.ArtifactBytes, "attempts": ceiling.Attempts,
 		"check_steps": ceiling.CheckSteps, "effects": int64(len(effects)), "elapsed_millis": ceiling.ElapsedMillis,
-		"lease": int64(lease.Expires), "operations": int64(operations), "revisions": ceiling.Revisions,
+		"lease_millis": leaseMillis, "operations": int64(operations), "revisions": ceiling.Revisions,
 		"check_memory_bytes": ceiling.CheckMemoryBytes, "context_bytes": ceiling.ContextBytes,
 		"cost_micros": ceiling.CostMicros, "input_tokens": ceiling.InputTokens, "output_tokens": ceiling.OutputTokens,
 	}

@@ -116,7 +116,12 @@ func (in *Intake) Submit(ctx context.Context, tenant, nonce string, principal ev
 	if err != nil {
 		return Submission{}, fmt.Errorf("submit: %w", err)
 	}
+	view, err := in.o.Registries.View(ctx, tenant, 0)
+	if err != nil {
+		return Submission{}, fmt.Errorf("submit: %w", err)
+	}
 	submitted := &events.Submitted{
+		Epoch:   view.Epoch,
 		Request: body, Nonce: nonce, Principal: principal, Agent: r.Intent.Agent, Thread: r.Thread, Parent: r.Parent,
 		HasSpec: r.Outcome != nil, HasPlan: r.Plan != nil,
 	}

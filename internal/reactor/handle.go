@@ -172,6 +172,8 @@ func neededEpoch(c *events.Commit) uint64 {
 	}
 	for i := range c.Events {
 		switch e := c.Events[i].Data.(type) {
+		case *events.Submitted:
+			epoch = max(epoch, e.Epoch)
 		case *events.RunSealed:
 			epoch = max(epoch, e.Epoch)
 		case *events.RevisionAdmitted:

@@ -349,7 +349,7 @@ func (c *candidate) admitted(s State, in decider.Input, approval *events.Approva
 		Request: s.Sealed.Request, Spec: c.specBody, Plan: c.planBody,
 		Agent: s.Sealed.Agent, Policy: s.Sealed.Policy, Principal: s.Sealed.Principal,
 		Nodes: c.admittedNodes(approval), Effects: c.checked.Effects,
-		Bounds: authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, lease, len(c.agent.Policy.Operations), false),
+		Bounds: authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, c.agent.Policy.LeaseSeconds*1000, len(c.agent.Policy.Operations), false),
 		Budget: s.Sealed.Allotments[events.OwnerExecutor], Checks: s.Sealed.Allotments[events.OwnerEvaluator],
 		Consumed: used, Lease: lease, Deadline: s.Sealed.Deadline, SealedAt: s.Sealed.SealedAt,
 		Thread: s.Sealed.Thread, Heads: decider.Heads(s.Heads, in.Commit),

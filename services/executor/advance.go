@@ -268,13 +268,14 @@ func (d *draft) arguments(n events.AdmittedNode, definition *registry.Capability
 	return arguments, true
 }
 
-// execution is everything that is handed on when execution ends.
+// execution is everything that is handed on when execution ends, in the plan's
+// order, whatever the order in which calls ended.
 func (d *draft) execution() events.Execution {
 	admitted := d.state.Admitted
 	e := events.Execution{
 		Revision: admitted.Revision, Request: admitted.Request, Spec: admitted.Spec, Plan: admitted.Plan, Agent: admitted.Agent, Epoch: admitted.Lease.Epoch,
 		Ceiling: admitted.Checks, SealedAt: admitted.SealedAt, Deadline: admitted.Deadline,
-		Heads: decider.Heads(admitted.Heads, d.in.Commit), Evidence: d.state.Evidence,
+		Heads: decider.Heads(admitted.Heads, d.in.Commit),
 	}
 	e.Consumed = admitted.Consumed
 	e.Consumed.Actions, e.Consumed.ArtifactBytes = d.state.Dispatches, d.state.ArtifactBytes
@@ -288,6 +289,11 @@ func (d *draft) execution() events.Execution {
 		e.Actions = append(e.Actions, summary)
 		if r, ok := d.state.Results[n.ID]; ok {
 			e.Results = append(e.Results, r)
+		}
+		for _, record := range d.state.Evidence {
+			if record.Node == n.ID {
+				e.Evidence = append(e.Evidence, record)
+			}
 		}
 	}
 	return e

@@ -42,6 +42,8 @@ func (s *story) citations() {
 	}
 }
 
+const notHandedOn = "recorded by the executor; not part of the conclusion"
+
 // entries lists everything that can be cited, by ID.
 func (s *story) entries() map[string]events.Citation {
 	entries := map[string]events.Citation{}
@@ -49,6 +51,16 @@ func (s *story) entries() map[string]events.Citation {
 		if c.ID != "" && len(c.ID) <= wordBytes {
 			c.What, c.Method = line(c.What, wordBytes), line(c.Method, wordBytes)
 			entries[c.ID] = c
+		}
+	}
+	// An evaluation may rest on what the conclusion does not hand on, such as a
+	// result that must not be shown.
+	for i := range s.evaluations {
+		for _, id := range s.evaluations[i].Results {
+			add(events.Citation{ID: id, Kind: events.CiteResult, What: notHandedOn})
+		}
+		for _, id := range s.evaluations[i].Evidence {
+			add(events.Citation{ID: id, Kind: events.CiteEvidence, What: notHandedOn})
 		}
 	}
 	for i := range s.evidence {

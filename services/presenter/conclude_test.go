@@ -54,6 +54,89 @@ func TestResultsAreShownIndependently(t *testing.T) {
 	}
 }
 
+// One result is shown as it is among others: there is no second way.
+func TestOneResultIsShownAsAmongOthers(t *testing.T) {
+	req.Covers(t, "OD-6.31")
+	many := several(t, events.TagCompleted).present()
+	f := newFixture(t, events.TagCompleted)
+	f.result("test", "test.report", report(t, 0), adapter, "process-exit")
+	one := f.present()
+	if diff := cmp.Diff(many.of("result-test"), one.of("result-test")); diff != "" || len(one.of("result-test")) != 3 {
+		t.Errorf("a single result is shown differently:\n%s", diff)
+	}
+}
+
+// A completed run shows what was asked, what was delivered, how each
+// condition was established, and what limits it.
+func TestCompletedShowsAskedDeliveredEstablished(t *testing.T) {
+	req.Covers(t, "OD-8.5")
+	s := several(t, events.TagCompleted).present()
+	found := map[string]bool{}
+	for _, b := range s.Blocks {
+		switch {
+		case b.KeyValues != nil:
+			found[b.KeyValues.Caption] = true
+		case b.Table != nil:
+			found[b.Table.Caption] = true
+			for _, row := range b.Table.Rows {
+				found[strings.Join(row, "|")] = true
+			}
+		case b.TestReport != nil:
+			found["report"] = true
+		case b.Citations != nil:
+			found["citations"] = true
+		}
+	}
+	for _, want := range []string{
+		"Asked", "report", "citations", "tests|The tests|complete|", "log|The log|partial|named is unmet",
+		"pass|All tests pass|must|met|observed|the field has the required value|evidence-test-0",
+	} {
+		if !found[want] {
+			t.Errorf("%s is not shown", want)
+		}
+	}
+}
+
+// Links in a text are words: they are no references and establish nothing.
+func TestLinksAreNoReferences(t *testing.T) {
+	req.Covers(t, "OD-6.18", "OD-8.7")
+	f := newFixture(t, events.TagCompleted)
+	f.result("news", "text.document", `{"text":"See https://example.org/news [1] (https://example.org/other)."}`)
+	s := f.present()
+	if text := strings.ToLower(s.text()); strings.Contains(text, "verif") || strings.Contains(text, "source") {
+		t.Errorf("links establish something:\n%s", text)
+	}
+	for _, b := range s.Blocks {
+		if b.Citations != nil && slices.ContainsFunc(b.Citations.Entries, func(c events.Citation) bool { return strings.Contains(c.ID+c.What, "example.org") || c.Kind == events.CiteEvidence }) {
+			t.Errorf("references %+v", b.Citations.Entries)
+		}
+		if b.Paragraph != nil && slices.ContainsFunc(b.Paragraph.Spans, func(s events.Span) bool { return s.Link != "" }) {
+			t.Error("a link became a link")
+		}
+	}
+}
+
+// What an evaluation rests on is resolved even if it must not be shown.
+func TestCitationsBeyondTheConclusion(t *testing.T) {
+	f := newFixture(t, events.TagFailed)
+	f.judge("pass", events.Must, events.VerdictUnmet, "test")
+	s := f.present()
+	kinds := map[string]events.CitationKind{}
+	for _, b := range s.Blocks {
+		if b.Citations != nil {
+			for _, c := range b.Citations.Entries {
+				kinds[c.ID] = c.Kind
+			}
+		}
+	}
+	want := map[string]events.CitationKind{
+		"evaluation-pass": events.CiteEvaluation, "result-test": events.CiteResult, "evidence-test-0": events.CiteEvidence, commitID: events.CiteConclusion,
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Every block of a result carries the outcome of that result, whatever
 // happened to the run or to its neighbors.
 func TestOutcomesAreNotBorrowed(t *testing.T) {
