@@ -66,3 +66,14 @@ func readers() []jetstream.Reader {
 	}
 	return all
 }
+
+// Readers counts the services that listen to an owner's stream.
+func Readers(owner events.Owner) int {
+	n := 0
+	for _, t := range Targets() {
+		if slices.Contains(listens[t], journal.Source{Owner: owner}) {
+			n++
+		}
+	}
+	return n
+}
