@@ -107,7 +107,9 @@ func TestLinksAreNoReferences(t *testing.T) {
 		t.Errorf("links establish something:\n%s", text)
 	}
 	for _, b := range s.Blocks {
-		if b.Citations != nil && slices.ContainsFunc(b.Citations.Entries, func(c events.Citation) bool { return strings.Contains(c.ID+c.What, "example.org") || c.Kind == events.CiteEvidence }) {
+		if b.Citations != nil && slices.ContainsFunc(b.Citations.Entries, func(c events.Citation) bool {
+			return strings.Contains(c.ID+c.What, "example.org") || c.Kind == events.CiteEvidence
+		}) {
 			t.Errorf("references %+v", b.Citations.Entries)
 		}
 		if b.Paragraph != nil && slices.ContainsFunc(b.Paragraph.Spans, func(s events.Span) bool { return s.Link != "" }) {
@@ -406,9 +408,9 @@ func TestAnyTextKeepsTheRules(t *testing.T) {
 // names every result.
 func TestLargeRunsStayWithinBounds(t *testing.T) {
 	for name, value := range map[string]string{
-		"text":     `{"text":"` + strings.Repeat("word ", 40_000) + `"}`,
-		"controls": `{"text":"` + strings.Repeat(`\u0001`, 40_000) + `"}`,
-		"table":    "[" + strings.Repeat(`{"a":1,"b":2,"c":3},`, 4_000) + `{"a":1}]`,
+		"text":     `{"text":"` + strings.Repeat("word ", 20_000) + `"}`,
+		"controls": `{"text":"` + strings.Repeat(`\u0001`, 15_000) + `"}`,
+		"table":    "[" + strings.Repeat(`{"a":1,"b":2,"c":3},`, 1_000) + `{"a":1}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, events.TagCompleted)
