@@ -108,7 +108,7 @@ func Collect(ctx context.Context, from Source, tenant, run string, now events.Ti
 	if len(b.Records) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrUnknownRun, run)
 	}
-	return b.encode()
+	return Encode(b)
 }
 
 // commitHeader keeps what belongs to the commit, not what the broker added.
@@ -144,7 +144,8 @@ func (b *Bundle) attach(ctx context.Context, from Source, c *events.Commit) erro
 	return nil
 }
 
-func (b *Bundle) encode() ([]byte, error) {
+// Encode returns the bytes of b, with its digest made right.
+func Encode(b *Bundle) ([]byte, error) {
 	b.Digest = ""
 	data, err := canon.JSON(b)
 	if err != nil {
