@@ -1,0 +1,229 @@
+package cli
+
+import (
+	"bytes"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"example.org/mandate/events"
+	"example.org/mandate/internal/api"
+	"example.org/mandate/internal/projector"
+)
+
+// kinds are the kinds of resources as people write them.
+var kinds = []string{"agents", "capabilities", "policies", "packages", "routes"}
+
+// singular names of kinds are understood too.
+var singular = map[string]string{"agent": "agents", "capability": "capabilities", "policy": "policies", "package": "packages", "route": "routes"}
+
+func (c *cli) get() *cobra.Command {
+	return &cobra.Command{
+		Use: "get KIND [NAME]", Short: "Show what is registered: agents, capabilities, policies, packages or routes",
+		Example: "  mandate get agents\n  mandate get capability go.test -o yaml",
+		Args:    cobra.RangeArgs(1, 2), ValidArgs: kinds,
+		RunE: func(command *cobra.Command, args []string) error {
+			kind := args[0]
+			if plural, ok := singular[kind]; ok {
+				kind = plural
+			}
+			if !slices.Contains(kinds, kind) {
+				return usage("there is no kind "+strconv.Quote(kind), "use "+strings.Join(kinds, ", "))
+			}
+			cl, err := c.client()
+			if err != nil {
+				return err
+			}
+			t := table{columns: []string{"name", "version", "state", "digest"}}
+			add := func(r *api.Registered) {
+				state := "registered"
+				if r.Revoked {
+					state = "revoked: " + r.Reason
+				}
+				t.row(r.Name, strconv.Itoa(r.Version), state, string(r.Digest))
+			}
+			if len(args) == 2 {
+				var one api.Registered
+				if err := cl.get(command.Context(), &one, nil, "v1", "registry", kind, args[1]); err != nil {
+					return err
+				}
+				add(&one)
+				return c.print(one, t)
+			}
+			var list api.ResourceList
+			if err := cl.get(command.Context(), &list, nil, "v1", "registry", kind); err != nil {
+				return err
+			}
+			for i := range list.Resources {
+				add(&list.Resources[i])
+			}
+			return c.print(list, t)
+		},
+	}
+}
+
+func (c *cli) revoke() *cobra.Command {
+	var reason string
+	capability := &cobra.Command{
+		Use: "capability NAME", Short: "Withdraw a capability at once, for every run", Args: cobra.ExactArgs(1),
+		Example: "  mandate revoke capability release.publish --reason 'the ledger is being repaired'",
+		RunE: func(command *cobra.Command, args []string) error {
+			cl, err := c.client()
+			if err != nil {
+				return err
+			}
+			var revoked api.Revoked
+			err = cl.do(command.Context(), call{
+				method: http.MethodPost, path: path("v1", "registry", "capabilities", args[0], "revoke"), body: api.Reason{Reason: reason},
+			}, &revoked)
+			if err != nil {
+				return err
+			}
+			var t table
+			t.row("capability/"+revoked.Capability, "revoked")
+			return c.print(revoked, t)
+		},
+	}
+	capability.Flags().StringVar(&reason, "reason", "", "why, for everybody whom it stops")
+	return group("revoke", "Withdraw something that is registered", "  mandate revoke capability release.publish --reason 'broken'", capability)
+}
+
+func (c *cli) rebuild() *cobra.Command {
+	return &cobra.Command{
+		Use: "rebuild [VIEW]", Short: "Drop the views, fold the streams again, and compare", Args: cobra.MaximumNArgs(1),
+		Long:    "Drop the views, fold the streams again from their beginning, and print the digests before and after.\nThe exit code is 1 if they differ.",
+		Example: "  mandate rebuild\n  mandate rebuild runs",
+		RunE: func(command *cobra.Command, args []string) error {
+			cl, err := c.client()
+			if err != nil {
+				return err
+			}
+			var list api.RebuiltList
+			if err := cl.do(command.Context(), call{method: http.MethodPost, path: "/v1/views/rebuild"}, &list); err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				list.Views = slices.DeleteFunc(list.Views, func(r projector.Rebuilt) bool { return r.View != args[0] })
+				if len(list.Views) == 0 {
+					return usage("there is no view "+strconv.Quote(args[0]), "use runs or timeline")
+				}
+			}
+			t := table{columns: []string{"view", "views", "before", "after", "same"}}
+			same := true
+			for _, r := range list.Views {
+				same = same && r.Same()
+				t.row(r.View, strconv.Itoa(r.Views), string(r.Before), string(r.After), strconv.FormatBool(r.Same()))
+			}
+			list.Same = same
+			if err := c.print(list, t); err != nil {
+				return err
+			}
+			if !same {
+				return exitWith(exitOther, "the rebuilt views differ from what was published; they are in place now")
+			}
+			return nil
+		},
+	}
+}
+
+func (c *cli) interactions() *cobra.Command {
+	return &cobra.Command{
+		Use: "interactions [ID]", Short: "Show what waits for a person", Args: cobra.MaximumNArgs(1),
+		Long: "List what waits for a person, or with an ID show exactly what would be approved: the capability and each\n" +
+			"argument with where its value is from.",
+		Example: "  mandate interactions\n  mandate interactions approval-3f2a…",
+		RunE: func(command *cobra.Command, args []string) error {
+			cl, err := c.client()
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				var one api.Interaction
+				if err := cl.get(command.Context(), &one, nil, "v1", "interactions", args[0]); err != nil {
+					return err
+				}
+				if c.output == outputJSON || c.output == outputYAML {
+					return c.print(one, table{})
+				}
+				return c.show(one.Document)
+			}
+			var list api.InteractionList
+			if err := cl.get(command.Context(), &list, nil, "v1", "interactions"); err != nil {
+				return err
+			}
+			t := table{columns: []string{"id", "run", "kind", "waits for", "asked by", "expires"}}
+			for i := range list.Interactions {
+				x := &list.Interactions[i]
+				t.row(x.ID, x.Run, x.Kind, strings.Join(x.Items, " "), x.Principal, x.Expires.String())
+			}
+			return c.print(list, t)
+		},
+	}
+}
+
+// decide is the command approve or deny.
+func (c *cli) decide(decision string) *cobra.Command {
+	var reason, digest string
+	short, example := "Approve exactly what waits under an ID", "  mandate approve approval-3f2a…\n  mandate approve approval-3f2a… --digest sha256:…"
+	if decision == "deny" {
+		short, example = "Refuse what waits under an ID", "  mandate deny approval-3f2a… --reason 'not this week'"
+	}
+	command := &cobra.Command{
+		Use: decision + " ID", Short: short, Example: example, Args: cobra.ExactArgs(1),
+		Long: short + ". What is decided on is shown.\n\n" +
+			"With --digest the decision counts only if exactly that waits; a script gives the digest that it has seen.",
+		RunE: func(command *cobra.Command, args []string) error {
+			if decision == "deny" && reason == "" {
+				return usage("--reason is missing", "say why, for whoever asked")
+			}
+			return c.decided(command, args[0], api.Decision{Decision: events.Decision(decision), Digest: events.Digest(digest), Reason: reason})
+		},
+	}
+	command.Flags().StringVar(&reason, "reason", "", "why")
+	command.Flags().StringVar(&digest, "digest", "", "digest of what was seen (default: of what is shown now)")
+	return command
+}
+
+func (c *cli) decided(command *cobra.Command, id string, body api.Decision) error {
+	cl, err := c.client()
+	if err != nil {
+		return err
+	}
+	var waiting api.Interaction
+	if err := cl.get(command.Context(), &waiting, nil, "v1", "interactions", id); err != nil {
+		return err
+	}
+	if body.Digest == "" {
+		body.Digest = waiting.Digest
+	}
+	// What is decided on goes to standard error: the answer is the data.
+	shown := &cli{Options: c.Options, output: outputTable, noColor: true}
+	var document bytes.Buffer
+	shown.Stdout, shown.Terminal = &document, true
+	if err := shown.show(waiting.Document); err != nil {
+		return err
+	}
+	c.note(document.String())
+	var decided api.Decided
+	err = cl.do(command.Context(), call{method: http.MethodPost, path: path("v1", "interactions", id, "decision"), body: body}, &decided)
+	if err != nil {
+		return err
+	}
+	var t table
+	t.row("interaction/"+decided.Interaction, "decided: "+string(decided.Decision), "run "+decided.Run)
+	return c.print(decided, t)
+}
+
+func listQuery(values ...string) url.Values {
+	query := url.Values{}
+	for i := 0; i+1 < len(values); i += 2 {
+		if values[i+1] != "" {
+			query.Set(values[i], values[i+1])
+		}
+	}
+	return query
+}
