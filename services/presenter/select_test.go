@@ -261,7 +261,7 @@ func TestDecisionsAreRecorded(t *testing.T) {
 // Texts by people, with the words of test reports in them, are never shown as
 // test reports, whatever produced them.
 func TestTextsAreNoTestReports(t *testing.T) {
-	try := func(t *testing.T, path string) {
+	try := func(t *testing.T, path string, every int) {
 		t.Helper()
 		file, err := os.Open(path)
 		if errors.Is(err, os.ErrNotExist) {
@@ -274,20 +274,23 @@ func TestTextsAreNoTestReports(t *testing.T) {
 		lines := bufio.NewScanner(file)
 		lines.Buffer(nil, 1<<20)
 		tried := 0
-		for lines.Scan() {
-			var row struct{ ID, Text string }
-			if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+		for row := 0; lines.Scan(); row++ {
+			if row%every != 0 {
+				continue
+			}
+			var article struct{ ID, Text string }
+			if err := json.Unmarshal(lines.Bytes(), &article); err != nil {
 				t.Fatal(err)
 			}
-			value, err := canon.JSON(map[string]string{"text": row.Text})
+			value, err := canon.JSON(map[string]string{"text": article.Text})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if got, s := recipeOf(t, "text.document", string(value), "mcp-tool-result"); got != "text@1" || s.reports() != 0 {
-				t.Fatalf("%s is shown by %s", row.ID, got)
+				t.Fatalf("%s is shown by %s", article.ID, got)
 			}
 			if got, s := recipeOf(t, "test.report", string(value), adapter); got != "text@1" || s.reports() != 0 {
-				t.Fatalf("%s is shown by %s", row.ID, got)
+				t.Fatalf("%s is shown by %s", article.ID, got)
 			}
 			tried++
 		}
@@ -296,12 +299,12 @@ func TestTextsAreNoTestReports(t *testing.T) {
 		}
 		t.Logf("%d texts", tried)
 	}
-	t.Run("kept", func(t *testing.T) { try(t, filepath.Join("testdata", "texts.jsonl")) })
+	t.Run("kept", func(t *testing.T) { try(t, filepath.Join("testdata", "texts.jsonl"), 1) })
 	t.Run("shared", func(t *testing.T) {
 		root, err := req.ModuleRoot()
 		if err != nil {
 			t.Fatal(err)
 		}
-		try(t, filepath.Join(root, "..", "shared", "data", "news", "texts.jsonl"))
+		try(t, filepath.Join(root, "..", "shared", "data", "news", "texts.jsonl"), 5)
 	})
 }

@@ -158,13 +158,17 @@ func Shared(t *testing.T, file string, members ...string) []string {
 		t.Fatal(err)
 	}
 	var texts []string
+	row := 0
 	for current := range bytes.Lines(data) {
-		var row map[string]any
-		if err := json.Unmarshal(current, &row); err != nil {
+		if row++; row%every != 0 {
+			continue
+		}
+		var values map[string]any
+		if err := json.Unmarshal(current, &values); err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", file, err))
 		}
 		for _, member := range members {
-			if text, ok := row[member].(string); ok {
+			if text, ok := values[member].(string); ok {
 				texts = append(texts, text)
 			}
 		}
