@@ -207,17 +207,43 @@ func TestTakeover(t *testing.T) {
 }
 
 // TestGroupsForm checks that commits that wait together on a synced server
-// share batches, and that each is stored once and none with a stale guard.
+// share batches, that each is acknowledged with its own place, and that a stale
+// guard among them loses nothing.
 func TestGroupsForm(t *testing.T) {
 	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{SyncAlways: true}))
 	c := config(1)
-	c.SyncAlways, c.Try = true, 2*time.Second
+	c.SyncAlways, c.Try = true, 5*time.Second
 	j := open(t, conn, c)
 	j.CheapGroups() // whatever the disk of this machine is like
-	journaltest.Contend(t, j, journaltest.ContendOptions{Writers: 160, Runs: 120, For: 2 * time.Second})
+	const runs, each = 200, 3
+	var writers sync.WaitGroup
+	for n := range runs {
+		subject := events.Subject{Owner: events.OwnerAdmission, Tenant: "t", Run: fmt.Sprintf("run%d", n)}
+		writers.Go(func() {
+			var end journal.Position
+			for range each {
+				commit := &events.Commit{
+					ID: fmt.Sprintf("%s-%d", subject.Run, end.Number), Subject: subject,
+					Number: end.Number + 1, Previous: end.Digest, Protocol: 1,
+				}
+				var err error
+				if end, err = j.Append(t.Context(), commit, nil, end); err != nil {
+					t.Errorf("append %s %d: %v", subject, commit.Number, err)
+					return
+				}
+			}
+			records, err := j.Load(t.Context(), subject, 0)
+			if err != nil || len(records) != each || records[each-1].Sequence != end.Sequence {
+				t.Errorf("%s: %d records, error %v; want %d, the last at %d", subject, len(records), err, each, end.Sequence)
+			}
+		})
+	}
+	writers.Wait()
 	if grouped := inGroups(t, conn, events.OwnerAdmission.Stream()); grouped == 0 {
 		t.Error("no commit shared a batch")
 	}
+	j.CheapGroups()
+	journaltest.Contend(t, j, journaltest.ContendOptions{Writers: 160, Runs: 150, For: time.Second})
 }
 
 // inGroups counts the stored messages that came in a batch.

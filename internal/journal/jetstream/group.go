@@ -125,18 +125,27 @@ func (g *grouper) dispatch() {
 	}
 }
 
-// cut takes a group off the queue.
+// cut takes a group off the queue, at most one commit of each run: of two that
+// expect the same place one would refuse the whole group.
 func (g *grouper) cut() []*waiting {
-	size, n := 0, 0
-	for n < len(g.queue) && n < groupMessages {
-		size += g.queue[n].msg.Size()
-		if n > 0 && size > groupBytes {
+	size := 0
+	runs := make(map[string]struct{}, len(g.queue))
+	var group, rest []*waiting
+	for i, w := range g.queue {
+		size += w.msg.Size()
+		if len(group) == groupMessages || len(group) > 0 && size > groupBytes {
+			rest = append(rest, g.queue[i:]...)
 			break
 		}
-		n++
+		if _, taken := runs[w.msg.Subject]; taken {
+			size -= w.msg.Size()
+			rest = append(rest, w)
+			continue
+		}
+		runs[w.msg.Subject] = struct{}{}
+		group = append(group, w)
 	}
-	group := g.queue[:n:n]
-	g.queue = g.queue[n:]
+	g.queue = rest
 	return group
 }
 
