@@ -1,7 +1,9 @@
 package api
 
 import (
+	"errors"
 	"net/http"
+	"time"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/authority"
@@ -75,7 +77,7 @@ func (s *server) getInteraction(c *call) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.document(c, row.Key, interactionDocument(w.Interaction))
+	d, err := s.awaitInteraction(c, row.Key, w.Interaction)
 	if err != nil {
 		return err
 	}
@@ -85,6 +87,32 @@ func (s *server) getInteraction(c *call) error {
 	interaction := newInteraction(row, w)
 	interaction.Document = d
 	return c.reply(http.StatusOK, interaction)
+}
+
+// presenterPatience is how long something that waits may take to be shown.
+const presenterPatience = 5 * time.Second
+
+// awaitInteraction opens the document of an interaction. It waits from the
+// moment that admission asks, which is a little before the presenter shows
+// what is asked.
+func (s *server) awaitInteraction(c *call, key projector.Key, id string) (*events.Document, error) {
+	patience := time.NewTimer(presenterPatience)
+	defer patience.Stop()
+	for {
+		changed := s.o.Views.Changed()
+		d, err := s.document(c, key, interactionDocument(id))
+		var p *Problem
+		if err == nil || !errors.As(err, &p) || p.Status != http.StatusNotFound {
+			return d, err
+		}
+		select {
+		case <-changed:
+		case <-patience.C:
+			return nil, err
+		case <-c.Context().Done():
+			return nil, c.Context().Err()
+		}
+	}
 }
 
 func (s *server) decide(c *call) error {
