@@ -23,7 +23,7 @@ const (
 
 // A group is sent when it is expected to cost less than its commits one by
 // one, with this margin for what is not measured.
-const groupMargin = 1.5
+const groupMargin = 2
 
 // Where the estimates start, and how fast they follow what is measured.
 const (

@@ -168,7 +168,9 @@ func (j *Journal) Follow(ctx context.Context, owner events.Owner, from uint64) i
 			}
 			if len(page) > 0 {
 				pause = followSoon
-				continue
+			}
+			if len(page) == pageMessages {
+				continue // there is more
 			}
 			if !j.idle(ctx, fresh, pause) {
 				return
@@ -249,7 +251,10 @@ func (j *Journal) batch(ctx context.Context, stream string, query msgQuery) ([]*
 		return nil, err
 	}
 	inbox := j.conn.NewInbox()
-	sub, err := j.conn.SubscribeSync(inbox)
+	// The room is for the answers and the status behind them: the default room
+	// of a subscription is half a megabyte, for each question.
+	answers := make(chan *nats.Msg, max(query.Batch, 1)+8)
+	sub, err := j.conn.ChanSubscribe(inbox, answers)
 	if err != nil {
 		return nil, err
 	}
@@ -258,12 +263,17 @@ func (j *Journal) batch(ctx context.Context, stream string, query msgQuery) ([]*
 		return nil, err
 	}
 	var list []*message
+	patience := time.NewTimer(j.config.Try)
+	defer patience.Stop()
 	for {
-		try, cancel := context.WithTimeout(ctx, j.config.Try)
-		msg, err := sub.NextMsgWithContext(try)
-		cancel()
-		if err != nil {
-			return nil, err
+		var msg *nats.Msg
+		select {
+		case msg = <-answers:
+			patience.Reset(j.config.Try)
+		case <-patience.C:
+			return nil, nats.ErrTimeout
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 		switch status := msg.Header.Get(headerStatus); {
 		case status == "204" || status == "404":
