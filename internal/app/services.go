@@ -39,8 +39,8 @@ func (a *App) startServices(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, source := range listens[t] {
-			router.Listen(handler, source)
+		for _, l := range listensTo(t) {
+			router.Listen(handler, l.source, l.types...)
 		}
 		listening = true
 	}

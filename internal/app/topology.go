@@ -46,22 +46,59 @@ func ParseTargets(text string) ([]Target, error) {
 	return targets, nil
 }
 
-// listens is the one table of who listens to what.
-var listens = map[Target][]journal.Source{
-	TargetAdmission:   {{Owner: events.OwnerRequest}, {Owner: events.OwnerInterpreter}, {Owner: events.OwnerAdmission, Timers: true}},
-	TargetInterpreter: {{Owner: events.OwnerAdmission}},
-	TargetExecutor:    {{Owner: events.OwnerAdmission}},
-	TargetEvaluator:   {{Owner: events.OwnerExecutor}, {Owner: events.OwnerAdmission}, {Owner: events.OwnerInterpreter}},
-	TargetPresenter:   {{Owner: events.OwnerEvaluator}, {Owner: events.OwnerAdmission}},
-	TargetGateway:     nil, // it reads every stream whole
+// listen is a source that a target listens to, and the events in it that it
+// acts on.
+type listen struct {
+	source journal.Source
+	types  []string
+}
+
+// commits names the events of an owner by examples.
+func commits(owner events.Owner, examples ...events.Payload) listen {
+	l := listen{source: journal.Source{Owner: owner}}
+	for _, e := range examples {
+		l.types = append(l.types, e.EventType())
+	}
+	return l
+}
+
+// listensTo is the one table of who listens to what.
+func listensTo(t Target) []listen {
+	switch t {
+	case TargetAdmission:
+		return []listen{
+			commits(events.OwnerRequest, &events.Submitted{}, &events.CancelRequested{}, &events.ApprovalDecided{},
+				&events.Steered{}, &events.ChoiceAnswered{}, &events.ReconciliationRequested{}),
+			commits(events.OwnerInterpreter, &events.SpecProposed{}),
+			{source: journal.Source{Owner: events.OwnerAdmission, Timers: true}},
+		}
+	case TargetInterpreter:
+		return []listen{commits(events.OwnerAdmission, &events.RunSealed{})}
+	case TargetExecutor:
+		return []listen{commits(events.OwnerAdmission, &events.RevisionAdmitted{}, &events.RunCancelled{}, &events.LeaseRevoked{})}
+	case TargetEvaluator:
+		return []listen{
+			commits(events.OwnerExecutor, &events.ExecutionCompleted{}, &events.ExecutionHalted{}),
+			commits(events.OwnerAdmission, &events.RunRejected{}, &events.SpecDenied{}, &events.PlanRejected{},
+				&events.RunExpired{}, &events.RunCancelled{}),
+			commits(events.OwnerInterpreter, &events.InterpretationFailed{}),
+		}
+	case TargetPresenter:
+		return []listen{
+			commits(events.OwnerEvaluator, &events.RunConcluded{}),
+			commits(events.OwnerAdmission, &events.ApprovalRequested{}),
+		}
+	case TargetGateway: // it reads every stream whole
+	}
+	return nil
 }
 
 // readers lists the durable consumers that bootstrap makes.
 func readers() []jetstream.Reader {
 	var all []jetstream.Reader
 	for _, t := range Targets() {
-		for _, source := range listens[t] {
-			all = append(all, jetstream.Reader{Name: string(t), Source: source})
+		for _, l := range listensTo(t) {
+			all = append(all, jetstream.Reader{Name: string(t), Source: l.source})
 		}
 	}
 	return all
@@ -71,7 +108,7 @@ func readers() []jetstream.Reader {
 func Readers(owner events.Owner) int {
 	n := 0
 	for _, t := range Targets() {
-		if slices.Contains(listens[t], journal.Source{Owner: owner}) {
+		if slices.ContainsFunc(listensTo(t), func(l listen) bool { return l.source == journal.Source{Owner: owner} }) {
 			n++
 		}
 	}

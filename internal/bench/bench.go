@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"example.org/mandate/events"
@@ -65,6 +66,7 @@ type Point struct {
 	// the rate of the floor over that of runs. Both are overhead: 1 is none.
 	LatencyRatio    float64 `json:"latency_ratio"`
 	ThroughputRatio float64 `json:"throughput_ratio"`
+	CPURatio        float64 `json:"cpu_ratio"`
 }
 
 // Figures are what one measurement gave.
@@ -73,6 +75,9 @@ type Figures struct {
 	PerSecond float64 `json:"per_second"`
 	P50Millis float64 `json:"p50_millis"`
 	P99Millis float64 `json:"p99_millis"`
+	// CPUMillis is the processor time of this process for each, which other
+	// work on the machine disturbs less than wall time.
+	CPUMillis float64 `json:"cpu_millis"`
 }
 
 // Run measures.
@@ -140,6 +145,7 @@ func measure(ctx context.Context, o Options, sync string) (Mode, error) {
 		if floor.P50Millis > 0 && p.Runs.PerSecond > 0 {
 			p.LatencyRatio = p.Runs.P50Millis / floor.P50Millis
 			p.ThroughputRatio = floor.PerSecond / p.Runs.PerSecond
+			p.CPURatio = p.Runs.CPUMillis / max(floor.CPUMillis, 0.001)
 		}
 		mode.Points = append(mode.Points, p)
 	}
@@ -251,6 +257,15 @@ func figures(latencies []time.Duration, elapsed time.Duration) Figures {
 	slices.Sort(latencies)
 	at := func(q float64) float64 { return millis(latencies[int(q*float64(len(latencies)-1))]) }
 	return Figures{Count: len(latencies), PerSecond: float64(len(latencies)) / elapsed.Seconds(), P50Millis: at(0.5), P99Millis: at(0.99)}
+}
+
+// cpu is the processor time that this process has used.
+func cpu() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -32,7 +32,7 @@ func loop(ctx context.Context, n int, d time.Duration, do func(ctx context.Conte
 	)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	begin := time.Now()
+	begin, used, all := time.Now(), cpu(), 0
 	warm := begin.Add(d / 10)
 	end := warm.Add(d)
 	for range n {
@@ -44,6 +44,7 @@ func loop(ctx context.Context, n int, d time.Duration, do func(ctx context.Conte
 				done()
 				took := time.Since(started)
 				mu.Lock()
+				all++
 				if err != nil && first == nil {
 					first = err
 					cancel(err)
@@ -62,7 +63,9 @@ func loop(ctx context.Context, n int, d time.Duration, do func(ctx context.Conte
 	if len(latencies) == 0 {
 		return Figures{}, errors.New("nothing ended in the time of the measurement")
 	}
-	return figures(latencies, time.Since(warm)), nil
+	out := figures(latencies, time.Since(warm))
+	out.CPUMillis = millis(cpu()-used) / float64(all)
+	return out, nil
 }
 
 // resources is an agent with one read that does nothing.

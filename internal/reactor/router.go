@@ -70,9 +70,12 @@ func NewRouter(o RouterOptions) (*Router, error) {
 }
 
 // Listen makes h handle a source, as the reader that is named after its owner.
-func (r *Router) Listen(h Handler, source journal.Source) {
+// With types, commits without an event of these types are passed over unread.
+func (r *Router) Listen(h Handler, source journal.Source, types ...string) {
 	name := string(h.Owner()) + " from " + topicOf(source)
-	r.router.AddConsumerHandler(name, string(h.Owner())+"/"+topicOf(source), r.subscriber, func(m *message.Message) error {
+	topic := string(h.Owner()) + "/" + topicOf(source)
+	r.subscriber.only(topic, types)
+	r.router.AddConsumerHandler(name, topic, r.subscriber, func(m *message.Message) error {
 		d, ok := deliveryOf(m)
 		if !ok {
 			return fmt.Errorf("%w: message without a delivery", events.ErrMalformed)

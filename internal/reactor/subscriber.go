@@ -18,14 +18,43 @@ import (
 // is "<reader>/<source>".
 type subscriber struct {
 	journal journal.Consumer
+	types   map[string]map[string]bool // by topic: what is not passed over
 	mu      sync.Mutex
 	cancels []context.CancelFunc
 	closed  bool
 	active  sync.WaitGroup
 }
 
-func newSubscriber(j journal.Consumer) *subscriber { return &subscriber{journal: j} }
+func newSubscriber(j journal.Consumer) *subscriber {
+	return &subscriber{journal: j, types: map[string]map[string]bool{}}
+}
 
+// only lets a topic pass over commits without an event of some types. It is
+// called before Subscribe.
+func (s *subscriber) only(topic string, types []string) {
+	if len(types) == 0 {
+		return
+	}
+	s.types[topic] = make(map[string]bool, len(types))
+	for _, t := range types {
+		s.types[topic][t] = true
+	}
+}
+
+// concerns reports whether a record has an event of one of the types. A record
+// that does not name its types concerns everybody.
+func concerns(r events.Record, types map[string]bool) bool {
+	names := r.Header[events.HeaderTypes]
+	if types == nil || names == "" {
+		return true
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		if types[name] {
+			return true
+		}
+	}
+	return false
+}
 func topicOf(s journal.Source) string {
 	if s.Timers {
 		return "timers." + string(s.Owner)
@@ -69,15 +98,26 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	}
 	s.cancels = append(s.cancels, cancel)
 	out := make(chan *message.Message)
+	types := s.types[topic]
 	s.active.Add(1)
 	go func() {
 		defer s.active.Done()
 		defer close(out)
 		for d := range deliveries {
+			if d.Timer() == "" && !concerns(d.Record(), types) {
+				s.pass(d)
+				continue
+			}
 			s.emit(ctx, d, out)
 		}
 	}()
 	return out, nil
+}
+
+// pass acknowledges a delivery that concerns nobody here.
+func (s *subscriber) pass(d journal.Delivery) {
+	d.Release()
+	s.active.Go(d.Ack)
 }
 
 // emit hands one delivery to the router and settles it when the router did.
