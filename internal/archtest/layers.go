@@ -52,6 +52,7 @@ const (
 	natsJWT    = "github.com/nats-io/jwt/v2"
 	watermill  = "github.com/ThreeDotsLabs/watermill/..."
 	mcp        = "github.com/modelcontextprotocol/go-sdk/..."
+	huma       = "github.com/danielgtaylor/huma/v2/..."
 	cobra      = "github.com/spf13/cobra/..."
 	pflag      = "github.com/spf13/pflag"
 	koanf      = "github.com/knadh/koanf/..."
