@@ -67,7 +67,7 @@ func Scan(data []byte, limits Limits) error {
 		if token.Kind() == '0' && !exact(token.String()) {
 			return fmt.Errorf("%w: at %s", ErrInexact, decoder.StackPointer())
 		}
-		if tokens > 1 && decoder.StackDepth() == 0 && decoder.InputOffset() < int64(len(data)) {
+		if decoder.StackDepth() == 0 && decoder.InputOffset() < int64(len(data)) {
 			if rest := bytes.TrimLeft(data[decoder.InputOffset():], " \t\r\n"); len(rest) > 0 {
 				return fmt.Errorf("%w: more than one value", ErrMalformed)
 			}
@@ -221,8 +221,11 @@ func rational(n stdjson.Number) (*big.Rat, bool) {
 	if len(text) > 64 {
 		return nil, false
 	}
-	if f, err := n.Float64(); err != nil || f > 1e100 || f < -1e100 || f != 0 && f < 1e-100 && f > -1e-100 {
-		return nil, false
+	if digits, _, _ := strings.Cut(strings.ToLower(text), "e"); strings.Trim(digits, "-0.") == "" {
+		return new(big.Rat), true // whatever the exponent
+	}
+	if f, err := n.Float64(); err != nil || f > 1e100 || f < -1e100 || f < 1e-100 && f > -1e-100 {
+		return nil, false // exact arithmetic on it would take too much memory
 	}
 	return new(big.Rat).SetString(text)
 }

@@ -2,6 +2,7 @@ package outcome
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -47,7 +48,7 @@ func Judge(r events.Requirement, f Facts) Verdict {
 	if v.Verdict != events.VerdictMet {
 		return v
 	}
-	v.Strength = f.strength(v.Evidence)
+	v.Strength = f.strength(v)
 	if v.Strength.Rank() < r.Strength.Rank() {
 		// The predicate holds on what was said, but not on what was seen.
 		v.Verdict, v.Reason = events.VerdictUnknown, "the evidence is weaker than the requirement asks for"
@@ -107,25 +108,24 @@ func (f Facts) evidenceOf(r Result) []string {
 	return ids
 }
 
-// strength is the weakest of the strongest evidence per result: without any
-// evidence a satisfaction is only asserted.
-func (f Facts) strength(ids []string) events.Strength {
-	best := map[string]events.Strength{}
-	for _, e := range f.Evidence {
-		for _, id := range ids {
-			if e.ID == id && e.Strength.Rank() > best[e.Action].Rank() {
-				best[e.Action] = e.Strength
+// strength is that of the result established least: a result is as well
+// established as the strongest evidence that it names, and without any it is
+// only asserted.
+func (f Facts) strength(v Verdict) events.Strength {
+	weakest := events.StrengthAttested
+	for _, r := range f.Results {
+		if !slices.Contains(v.Results, r.ID) {
+			continue
+		}
+		best := events.StrengthAsserted
+		for _, e := range f.Evidence {
+			if e.Action == r.Action && slices.Contains(v.Evidence, e.ID) && e.Strength.Rank() > best.Rank() {
+				best = e.Strength
 			}
 		}
-	}
-	weakest := events.StrengthAttested
-	for _, s := range best {
-		if s.Rank() < weakest.Rank() {
-			weakest = s
+		if best.Rank() < weakest.Rank() {
+			weakest = best
 		}
-	}
-	if len(best) == 0 {
-		return events.StrengthAsserted
 	}
 	return weakest
 }
@@ -287,9 +287,9 @@ func (f Facts) newer(p events.NewerPredicate) Verdict {
 
 func (f Facts) time(ref events.TimeRef) (events.Time, bool) {
 	var newest events.Time
-	r := f.Results[ref.Result]
+	named := f.evidenceOf(f.Results[ref.Result])
 	for _, e := range f.Evidence {
-		if e.Node != ref.Result || e.Action != r.Action || e.Run != f.Run {
+		if !slices.Contains(named, e.ID) {
 			continue
 		}
 		var at events.Time

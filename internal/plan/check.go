@@ -19,9 +19,6 @@ import (
 // MaxNodes bounds a plan.
 const MaxNodes = 256
 
-// MaxDiagnostics bounds what a check reports; the rest is counted.
-const MaxDiagnostics = 16
-
 var nodeID = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
 
 // Against is what a plan is checked against.
@@ -223,6 +220,7 @@ func (c *checker) arguments(n *events.PlanNode, path string, capability *registr
 		}
 	}
 	if !known {
+		c.unfinished(n, path, capability, static)
 		return
 	}
 	data, err := jsonvalue.Format(static)
@@ -234,6 +232,22 @@ func (c *checker) arguments(n *events.PlanNode, path string, capability *registr
 		c.add(events.CodePlanType, path+".arguments"+problem.Pointer, "does not follow the capability's input schema ("+problem.Keyword+")", "see mandate get capabilities "+n.Capability.Name)
 	}
 	checked.Static[n.ID] = data
+}
+
+// unfinished checks arguments of which some are known only in a run: none that
+// the capability requires is missing, and what is known has the right type.
+func (c *checker) unfinished(n *events.PlanNode, path string, capability *registry.Capability, static map[string]any) {
+	for _, name := range capability.Input.Required() {
+		if _, ok := n.Arguments[name]; !ok {
+			c.add(events.CodePlanType, path+".arguments", "the required argument "+name+" is missing", "add it")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(static)) {
+		have := []string{schema.TypeOf(static[name])}
+		if want, ok := capability.Input.Types("/" + name); ok && schema.Impossible(have, want) {
+			c.add(events.CodePlanType, path+".arguments."+name, fmt.Sprintf("the value is %v and the argument %v", have, want), "bind a value of the right type")
+		}
+	}
 }
 
 func (c *checker) value(a events.Argument) (any, error) {

@@ -32,6 +32,8 @@ func Resolve(n *events.PlanNode, input any, outputs map[string]any) ([]byte, err
 				return nil, fmt.Errorf("argument %s: node %s has no output", name, a.Output.Node)
 			}
 			value, ok = jsonvalue.At(output, a.Output.Path)
+		default:
+			ok = false
 		}
 		if !ok {
 			return nil, fmt.Errorf("argument %s: there is no such value", name)

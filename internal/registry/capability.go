@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -73,21 +74,17 @@ func factProblems(a *Agent) []events.Diagnostic {
 	var found []events.Diagnostic
 	providers := map[events.FactType][]events.CapabilityRef{}
 	refs := slices.SortedFunc(maps.Keys(a.capabilities), func(x, y events.CapabilityRef) int {
-		if x.Name != y.Name {
-			if x.Name < y.Name {
-				return -1
-			}
-			return 1
-		}
-		return x.Version - y.Version
+		return cmp.Or(cmp.Compare(x.Name, y.Name), cmp.Compare(x.Version, y.Version))
 	})
 	for _, ref := range refs {
 		for _, fact := range a.capabilities[ref].Definition.Provides {
 			providers[fact] = append(providers[fact], ref)
 		}
 	}
-	for fact, by := range providers {
-		if len(by) > 1 {
+	for _, fact := range slices.SortedFunc(maps.Keys(providers), func(x, y events.FactType) int {
+		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Version, y.Version))
+	}) {
+		if len(providers[fact]) > 1 {
 			found = append(found, diagnostic(events.CodeFactProviderAmbiguous, "spec.capabilities", "the fact "+fact.Type+" has two providers", "keep one provider"))
 		}
 	}

@@ -213,11 +213,14 @@ func diagnostic(code events.Code, path, message, action string) events.Diagnosti
 
 // compile builds the agent from what is registered now.
 func (v View) compile(name string, r resource[events.Agent]) (*Agent, []events.Diagnostic) {
-	var found []events.Diagnostic
+	found := checkAgent(r.Definition)
 	a := &Agent{Name: name, Definition: r.Definition, PolicyName: r.Definition.Policy, capabilities: map[events.CapabilityRef]*Capability{}}
 	policy, ok := v.policies[r.Definition.Policy]
 	if !ok {
 		found = append(found, diagnostic(events.CodePolicyMissing, "spec.policy", "the policy is not registered", "apply the policy first"))
+	}
+	if ok && len(checkPolicy(policy.Definition)) > 0 {
+		found = append(found, diagnostic(events.CodePolicyMissing, "spec.policy", "the registered policy is not valid", "apply a valid policy"))
 	}
 	a.Policy, a.PolicyDigest = policy.Definition, policy.Digest
 	if r.Definition.Routes != "" {
@@ -264,9 +267,8 @@ func (v View) Check(kind events.Kind, name string, definition events.JSON) []eve
 		if found := strict(definition, &a); found != nil {
 			return found
 		}
-		found := checkAgent(a)
-		_, more := v.compile(name, resource[events.Agent]{Definition: a})
-		return append(found, more...)
+		_, found := v.compile(name, resource[events.Agent]{Definition: a})
+		return found
 	case events.KindPolicy:
 		var p events.Policy
 		if found := strict(definition, &p); found != nil {

@@ -8,6 +8,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -174,4 +175,41 @@ func Impossible(from, to []string) bool {
 		}
 	}
 	return true
+}
+
+// Required returns the names that the schema requires of an object at its
+// root.
+func (s *Schema) Required() []string {
+	object, ok := s.document.(map[string]any)
+	if !ok {
+		return nil
+	}
+	list, _ := object["required"].([]any) //nolint:errcheck // absent is empty
+	var names []string
+	for _, one := range list {
+		if name, ok := one.(string); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TypeOf returns the JSON type of a parsed value.
+func TypeOf(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case json.Number:
+		if strings.ContainsAny(v.String(), ".eE") {
+			return "number"
+		}
+		return "integer"
+	}
+	return "object"
 }

@@ -159,6 +159,9 @@ func (c *candidate) contract(s State) {
 	if n, most := int64(len(c.plan.Nodes)), s.Sealed.Allotments[events.OwnerExecutor].Actions; n > most {
 		c.add(events.CodeBudgetExceeded, "plan.nodes", fmt.Sprintf("%d actions are needed and %d allowed", n, most), "allow more actions or make the plan smaller")
 	}
+	for _, name := range authority.Unkept(c.bounds(s)) {
+		c.add(events.CodeBoundUnenforced, "limits."+name, "no part of this deployment keeps this limit", "submit a request that needs no model")
+	}
 	for i, d := range c.spec.Deliverables {
 		node, _ := plan.Find(&c.plan, d.Result)
 		capability, _ := c.agent.Capability(node.Capability)
@@ -182,6 +185,14 @@ func (c *candidate) contract(s State) {
 			c.add(events.CodeConfirmationUnbound, fmt.Sprintf("plan.nodes[%d].arguments", i), "a confirmation needs exact arguments, and one comes from another node's output", "use literals or request inputs")
 		}
 	}
+}
+
+// bounds are the bounds of the revision that the candidate would become. A
+// candidate that waited for a person was checked for bounds that nothing keeps
+// before the person was asked.
+func (c *candidate) bounds(s State) []events.Bound {
+	usesModel := c.origin != "" && c.origin != events.OriginExplicit
+	return authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, c.agent.Policy.LeaseSeconds*1000, len(c.agent.Policy.Operations), usesModel)
 }
 
 // subjects lists the nodes that a predicate looks at.
@@ -349,7 +360,7 @@ func (c *candidate) admitted(s State, in decider.Input, approval *events.Approva
 		Request: s.Sealed.Request, Spec: c.specBody, Plan: c.planBody,
 		Agent: s.Sealed.Agent, Policy: s.Sealed.Policy, Principal: s.Sealed.Principal,
 		Nodes: c.admittedNodes(approval), Effects: c.checked.Effects,
-		Bounds: authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, c.agent.Policy.LeaseSeconds*1000, len(c.agent.Policy.Operations), false),
+		Bounds: c.bounds(s),
 		Budget: s.Sealed.Allotments[events.OwnerExecutor], Checks: s.Sealed.Allotments[events.OwnerEvaluator],
 		Consumed: used, Lease: lease, Deadline: s.Sealed.Deadline, SealedAt: s.Sealed.SealedAt,
 		Thread: s.Sealed.Thread, Heads: decider.Heads(s.Heads, in.Commit),
