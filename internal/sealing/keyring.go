@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/journal"
@@ -44,12 +45,22 @@ type Keyring struct {
 	wrap   cipher.AEAD
 
 	mu    sync.Mutex
-	known map[string][]byte
+	known map[string]kept
 	order []string
 }
 
-// keysKept bounds the data keys held in memory.
-const keysKept = 4096
+// kept is a data key in memory, for a while: a scope that another process
+// erases is unreadable here too when its key has gone stale.
+type kept struct {
+	key   []byte
+	until time.Time
+}
+
+// keysKept bounds the data keys held in memory, keyLife how long each is.
+const (
+	keysKept = 4096
+	keyLife  = 2 * time.Minute
+)
 
 // NewKeyring returns a keyring over the key bucket. wrapping is [KeyBytes]
 // long.
@@ -61,7 +72,7 @@ func NewKeyring(values journal.Values, wrapping []byte) (*Keyring, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Keyring{values: values, wrap: wrap, known: map[string][]byte{}}, nil
+	return &Keyring{values: values, wrap: wrap, known: map[string]kept{}}, nil
 }
 
 func gcm(key []byte) (cipher.AEAD, error) {
@@ -140,8 +151,11 @@ func (k *Keyring) Erase(ctx context.Context, scope string) error {
 func (k *Keyring) cached(scope string) ([]byte, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	key, ok := k.known[scope]
-	return key, ok
+	have, ok := k.known[scope]
+	if !ok || time.Now().After(have.until) {
+		return nil, false
+	}
+	return have.key, true
 }
 
 func (k *Keyring) keep(scope string, key []byte) {
@@ -150,7 +164,7 @@ func (k *Keyring) keep(scope string, key []byte) {
 	if _, ok := k.known[scope]; !ok {
 		k.order = append(k.order, scope)
 	}
-	k.known[scope] = key
+	k.known[scope] = kept{key, time.Now().Add(keyLife)}
 	for len(k.order) > keysKept {
 		delete(k.known, k.order[0])
 		k.order = k.order[1:]

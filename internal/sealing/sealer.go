@@ -1,6 +1,7 @@
 package sealing
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,10 +29,13 @@ type Keys interface {
 type Sealer struct {
 	keys  Keys
 	blobs journal.Blobs
+	cache *cache
 }
 
 // New returns a sealer over keys and blobs.
-func New(keys Keys, blobs journal.Blobs) *Sealer { return &Sealer{keys: keys, blobs: blobs} }
+func New(keys Keys, blobs journal.Blobs) *Sealer {
+	return &Sealer{keys: keys, blobs: blobs, cache: newCache()}
+}
 
 // Seal sets the commitments of every body that the events of c name, and puts
 // the bodies whose content is at hand beside the events. Large ones are put
@@ -49,6 +53,15 @@ func (s *Sealer) Seal(ctx context.Context, c *events.Commit, scope string) error
 			content, open := body.Content()
 			if !open {
 				continue // passed on by name only: its content is not readable here
+			}
+			if seen[body.Commitment] {
+				continue
+			}
+			if known, ok := s.cache.get(scope, body.Commitment); ok && total+len(known.sealed.Ciphertext) <= inlineTotal {
+				seen[body.Commitment] = true
+				total += len(known.sealed.Ciphertext)
+				c.Sealed = append(c.Sealed, known.sealed)
+				continue
 			}
 			committed, salt := body.Committed(saltKey)
 			*body = committed
@@ -78,6 +91,7 @@ func (s *Sealer) seal(ctx context.Context, key []byte, scope string, commitment 
 	sealed := events.SealedBody{Commitment: commitment, Scope: scope}
 	if len(content) <= events.MaxInlineBody && total+len(ciphertext) <= inlineTotal {
 		sealed.Ciphertext = ciphertext
+		s.cache.put(&cached{key: cacheKey{scope, commitment}, sealed: sealed, salt: salt, content: content})
 		return sealed, nil
 	}
 	for len(ciphertext) > 0 {
@@ -124,8 +138,15 @@ func (s *Sealer) Open(ctx context.Context, c *events.Commit) error {
 
 func (s *Sealer) open(ctx context.Context, sealed events.SealedBody) (salt, content []byte, err error) {
 	key, err := s.keys.Key(ctx, sealed.Scope)
+	if errors.Is(err, ErrErased) {
+		s.cache.forget(sealed.Scope)
+	}
 	if err != nil {
 		return nil, nil, err
+	}
+	inline := len(sealed.Chunks) == 0
+	if known, ok := s.cache.get(sealed.Scope, sealed.Commitment); ok && inline && bytes.Equal(known.sealed.Ciphertext, sealed.Ciphertext) {
+		return known.salt, known.content, nil
 	}
 	ciphertext := sealed.Ciphertext
 	for _, digest := range sealed.Chunks {
@@ -135,7 +156,11 @@ func (s *Sealer) open(ctx context.Context, sealed events.SealedBody) (salt, cont
 		}
 		ciphertext = append(ciphertext, chunk...)
 	}
-	return OpenBody(key, sealed, ciphertext)
+	salt, content, err = OpenBody(key, sealed, ciphertext)
+	if err == nil && inline && events.Commitment(salt, content) == sealed.Commitment {
+		s.cache.put(&cached{key: cacheKey{sealed.Scope, sealed.Commitment}, sealed: sealed, salt: salt, content: content})
+	}
+	return salt, content, err
 }
 
 // OpenBody decrypts one body with the data key of its scope.
