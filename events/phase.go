@@ -192,6 +192,9 @@ func (p Phase) StepsOf(payload Payload) []Step {
 
 // CanConclude reports whether the table lets a run end with tag from phase.
 func CanConclude(phase Phase, tag Tag) bool {
+	if !Phase(tag).Terminal() {
+		return false
+	}
 	for _, step := range Steps() {
 		if next, ok := phase.Next(step); ok && next == Phase(tag) {
 			return true
