@@ -30,6 +30,8 @@ type Views interface {
 	Timeline(ctx context.Context, key projector.Key) (timeline.View, error)
 	Rows(q projector.Query) (rows []projector.Row, more bool)
 	Waiting(tenant, interaction string) (projector.Row, runs.Waiting, bool)
+	// Ready is closed when the views are what was recorded before the start.
+	Ready() <-chan struct{}
 	Changed() <-chan struct{}
 	Rebuild(ctx context.Context) ([]projector.Rebuilt, error)
 }

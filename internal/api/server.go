@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -126,7 +127,29 @@ func (s *server) identify(w http.ResponseWriter, r *http.Request) (*call, error)
 			Code: events.CodeRequestMalformed, Message: "the tenant is not a token of letters, digits, hyphens and underscores", Action: "use another tenant",
 		})
 	}
-	return &call{ResponseWriter: w, Request: r, tenant: tenant, principal: principal}, nil
+	return &call{ResponseWriter: w, Request: r, tenant: tenant, principal: principal}, s.ready(r)
+}
+
+// ready waits until the views are there: before that a list would be short and
+// a run unknown.
+func (s *server) ready(r *http.Request) error {
+	select {
+	case <-s.o.Views.Ready():
+		return nil
+	default:
+	}
+	patience := time.NewTimer(viewPatience)
+	defer patience.Stop()
+	select {
+	case <-s.o.Views.Ready():
+		return nil
+	case <-patience.C:
+		return fail(http.StatusServiceUnavailable, events.Diagnostic{
+			Code: events.CodeUnavailable, Message: "the gateway is starting", Action: "try again",
+		})
+	case <-r.Context().Done():
+		return r.Context().Err()
+	}
 }
 
 // problem answers an error, unless the answer has begun.

@@ -52,7 +52,7 @@ func start(t *testing.T, change func(*app.Options)) *gateway {
 	})
 	o := app.DefaultOptions()
 	o.DataDir, o.HTTPListen, o.Builtin = t.TempDir(), "127.0.0.1:0", b.Build()
-	o.Logger = slog.New(slog.DiscardHandler)
+	o.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	if change != nil {
 		change(&o)
 	}
