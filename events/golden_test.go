@@ -186,8 +186,17 @@ func TestShapes(t *testing.T) {
 // those that are only in bodies.
 func TestEveryFieldHasAName(t *testing.T) {
 	for _, document := range []any{
-		events.IntentRequest{}, events.OutcomeSpec{}, events.Plan{}, events.Document{}, events.Agent{}, events.Capability{},
-		events.Policy{}, events.Routes{}, events.Package{}, events.SealedBody{}, events.Head{},
+		events.IntentRequest{},
+		events.OutcomeSpec{},
+		events.Plan{},
+		events.Document{},
+		events.Agent{},
+		events.Capability{},
+		events.Policy{},
+		events.Routes{},
+		events.Package{},
+		events.SealedBody{},
+		events.Head{},
 	} {
 		checkNames(t, reflect.TypeOf(document), map[reflect.Type]bool{})
 	}
@@ -206,8 +215,8 @@ func checkNames(t *testing.T, typ reflect.Type, seen map[reflect.Type]bool) {
 			return
 		}
 		seen[typ] = true
-		for i := range typ.NumField() {
-			f := typ.Field(i)
+		for f := range typ.Fields() {
+			f := f
 			if f.IsExported() && !f.Anonymous && f.Tag.Get("json") == "" {
 				t.Errorf("%s.%s has no JSON name", typ, f.Name)
 			}
