@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
-			println("goroutines are left:", err.Error()) //nolint:forbidigo // the process ends here
+			println("goroutines are left:", err.Error())
 			code = 1
 		}
 	}

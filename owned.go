@@ -31,8 +31,8 @@ func ownedType(t reflect.Type, seen map[reflect.Type]bool) error {
 	case reflect.Map:
 		return errors.Join(ownedType(t.Key(), seen), ownedType(t.Elem(), seen))
 	case reflect.Struct:
-		for i := range t.NumField() {
-			if err := ownedType(t.Field(i).Type, seen); err != nil {
+		for field := range t.Fields() {
+			if err := ownedType(field.Type, seen); err != nil {
 				return err
 			}
 		}

@@ -29,7 +29,7 @@ func collectBodies(v reflect.Value, found *[]*Body) {
 	switch v.Kind() {
 	case reflect.Struct:
 		if v.Type() == bodyType {
-			if b, ok := v.Addr().Interface().(*Body); ok && !b.IsZero() {
+			if b, ok := reflect.TypeAssert[*Body](v.Addr()); ok && !b.IsZero() {
 				*found = append(*found, b)
 			}
 			return

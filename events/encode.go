@@ -197,7 +197,7 @@ func (w writer) mapping(v reflect.Value) error {
 
 func (w writer) structure(v reflect.Value) error {
 	if v.Type() == bodyType {
-		if b, ok := v.Interface().(Body); ok && b.Commitment == "" && b.open {
+		if b, ok := reflect.TypeAssert[Body](v); ok && b.Commitment == "" && b.open {
 			return fmt.Errorf("%w: body without commitment", ErrMalformed)
 		}
 	}

@@ -138,14 +138,13 @@ func (p Phase) Next(step Step) (Phase, bool) {
 	if p == PhaseNew || p.Terminal() {
 		return p, false
 	}
-	switch step {
-	case StepCancel:
+	if step == StepCancel {
 		return PhaseCancelled, true
-	case StepExhaust:
-		return PhaseInconclusive, true
-	default:
-		return p, false
 	}
+	if step == StepExhaust {
+		return PhaseInconclusive, true
+	}
+	return p, false
 }
 
 // Steps lists every step, for tests and documentation.

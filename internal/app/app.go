@@ -49,10 +49,7 @@ type App struct {
 	registries *registries.Registries
 	intake     *intake.Intake
 	projector  *projector.Projector
-	provider   closer
 }
-
-type closer interface{ Close() error }
 
 // stop releases one acquired thing.
 type stop struct {
@@ -70,7 +67,7 @@ func New(o Options) (*App, error) {
 		host = "unknown"
 	}
 	a := &App{o: o, logger: o.Logger, writer: host + "-" + ulid.Make().String(), ready: make(chan struct{})}
-	a.ctx, a.cancel = context.WithCancelCause(context.Background()) //nolint:forbidigo // ended by Stop
+	a.ctx, a.cancel = context.WithCancelCause(context.Background())
 	return a, nil
 }
 
@@ -87,8 +84,11 @@ func (a *App) Start(ctx context.Context) error {
 		name string
 		run  func(context.Context) error
 	}{
-		{"nats", a.startNATS}, {"journal", a.startJournal}, {"registry", a.startRegistries},
-		{"services", a.startServices}, {"http", a.startHTTP},
+		{"nats", a.startNATS},
+		{"journal", a.startJournal},
+		{"registry", a.startRegistries},
+		{"services", a.startServices},
+		{"http", a.startHTTP},
 	} {
 		if err := step.run(ctx); err != nil {
 			err = fmt.Errorf("start %s: %w", step.name, err)

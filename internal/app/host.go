@@ -36,8 +36,7 @@ func (a *App) Submit(ctx context.Context, tenant, nonce string, principal events
 
 // Diagnostics returns the diagnostics of a refusal, nil for another error.
 func Diagnostics(err error) []events.Diagnostic {
-	var refused *intake.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*intake.Error](err); ok {
 		return refused.Diagnostics
 	}
 	return nil

@@ -127,6 +127,12 @@ var layers = []layer{
 	{match: []string{"internal/reactor/..."}, own: slices.Concat(pureOwn, []string{"internal/journal", "internal/sealing", "internal/reactor/..."}), ext: []string{watermill, ulid, xSync}},
 	{match: []string{"internal/projector/..."}, own: []string{"events/...", "internal/journal", "internal/sealing", "internal/projector/...", "projections/*"}, ext: []string{jsonx, xSync}},
 
+	// What people ask, and what is recorded of it.
+	{match: []string{"internal/registries"}, own: slices.Concat(pureOwn, []string{"internal/journal"})},
+	{match: []string{"internal/intake"}, own: slices.Concat(pureOwn, []string{"internal/journal", "internal/reactor", "internal/sealing"}), ext: []string{jsonx, ulid}},
+	{match: []string{"internal/bundle"}, own: slices.Concat(pureOwn, []string{"internal/journal", "internal/sealing"}), ext: []string{jsonx}},
+	{match: []string{"internal/bench"}, own: everything, ext: []string{nats, natsServer, ulid}},
+
 	// What a capability or a model reaches the world through.
 	{match: []string{"internal/provider/mcp"}, own: slices.Concat(pureOwn, []string{"internal/provider", "internal/provider/internal/..."}), ext: []string{mcp, jsonx}},
 	{match: []string{"internal/provider/natsmicro"}, own: slices.Concat(pureOwn, []string{"internal/provider"}), ext: []string{nats, jsonx}},
@@ -157,7 +163,7 @@ var layers = []layer{
 }
 
 // appImporters may import the composition root; to everything else it does not exist.
-var appImporters = []string{"", "cmd/mandate", "internal/app/...", "internal/cli/...", "bench/...", "test/...", "internal/testkit/..."}
+var appImporters = []string{"", "cmd/mandate", "internal/app/...", "internal/cli/...", "internal/bench", "test/...", "internal/testkit/..."}
 
 // below appends a suffix to each pattern.
 func below(patterns []string, suffix string) []string {

@@ -289,12 +289,12 @@ func rss() int64 {
 
 func diskBytes(dir string) int64 {
 	var total int64
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error { //nolint:errcheck // a file that went away counts nothing
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			total += info.Size()
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		// A file that went away meanwhile counts nothing.
+		if err == nil && !d.IsDir() {
+			if info, infoErr := d.Info(); infoErr == nil {
+				total += info.Size()
+			}
 		}
 		return nil
 	})

@@ -12,21 +12,21 @@ import (
 // exactlyOne checks the rules that hold under any redelivery, crash or
 // duplicate.
 func (v *verification) exactlyOne() {
-	atMost := func(what string, n, most int) {
-		if n > most {
-			v.find(events.CodeExactlyOne, what, "%d where at most %d can be", n, most)
+	atMostOne := func(what string, n int) {
+		if n > 1 {
+			v.find(events.CodeExactlyOne, what, "%d where at most one can be", n)
 		}
 	}
 	if n := len(all[*events.Submitted](v, events.OwnerRequest)); n != 1 {
 		v.find(events.CodeExactlyOne, "submitted", "%d submissions", n)
 	}
 	sealed := len(all[*events.RunSealed](v, events.OwnerAdmission))
-	atMost("run-sealed and run-rejected", sealed+len(all[*events.RunRejected](v, events.OwnerAdmission)), 1)
-	atMost("revision-admitted", len(all[*events.RevisionAdmitted](v, events.OwnerAdmission)), 1)
+	atMostOne("run-sealed and run-rejected", sealed+len(all[*events.RunRejected](v, events.OwnerAdmission)))
+	atMostOne("revision-admitted", len(all[*events.RevisionAdmitted](v, events.OwnerAdmission)))
 	concluded := all[*events.RunConcluded](v, events.OwnerEvaluator)
-	atMost("run-concluded", len(concluded), 1)
+	atMostOne("run-concluded", len(concluded))
 	documents := len(all[*events.DocumentPresented](v, events.OwnerPresenter))
-	atMost("document-presented", documents, 1)
+	atMostOne("document-presented", documents)
 	v.report.Complete = len(concluded) == 1 && documents == 1
 	if len(concluded) == 1 {
 		v.report.Outcome = string(concluded[0].Tag)

@@ -10,6 +10,7 @@ package decider
 
 import (
 	"fmt"
+	"maps"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/capability"
@@ -113,9 +114,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s: %s: %s", e.Owner, e.Cod
 // Heads returns heads with those of a delivered commit added.
 func Heads(heads events.Heads, c *events.Commit) events.Heads {
 	out := make(events.Heads, len(heads)+1)
-	for owner, head := range heads {
-		out[owner] = head
-	}
+	maps.Copy(out, heads)
 	if c != nil {
 		out[c.Subject.Owner] = c.Head()
 	}

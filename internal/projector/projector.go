@@ -109,16 +109,13 @@ func (p *Projector) Run(ctx context.Context) error {
 	defer cancel(nil)
 	var readers sync.WaitGroup
 	for _, owner := range followed() {
-		readers.Add(1)
-		go func() {
-			defer readers.Done()
+		readers.Go(func() {
 			if err := p.follow(ctx, owner); err != nil {
 				cancel(err)
 			}
-		}()
+		})
 	}
-	readers.Add(1)
-	go func() { defer readers.Done(); p.awaitEnds(ctx, ends) }()
+	readers.Go(func() { ; p.awaitEnds(ctx, ends) })
 	p.flushLoop(ctx)
 	readers.Wait()
 	flushContext, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

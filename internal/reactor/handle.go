@@ -141,8 +141,7 @@ func (s *Service[S]) decide(ctx context.Context, e *entry[S], in decider.Input, 
 	}
 	in.Registry, in.At = view, events.At(s.o.Clock())
 	decision, err := s.core.Decide(e.state, in)
-	var nonsense *decider.Error
-	if errors.As(err, &nonsense) {
+	if _, ok := errors.AsType[*decider.Error](err); ok {
 		if !e.loaded {
 			return errNotLoaded
 		}

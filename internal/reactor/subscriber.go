@@ -3,6 +3,7 @@ package reactor
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -55,6 +56,7 @@ func concerns(r events.Record, types map[string]bool) bool {
 	}
 	return false
 }
+
 func topicOf(s journal.Source) string {
 	if s.Timers {
 		return "timers." + string(s.Owner)
@@ -99,9 +101,7 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	s.cancels = append(s.cancels, cancel)
 	out := make(chan *message.Message)
 	types := s.types[topic]
-	s.active.Add(1)
-	go func() {
-		defer s.active.Done()
+	s.active.Go(func() {
 		defer close(out)
 		for d := range deliveries {
 			if d.Timer() == "" && !concerns(d.Record(), types) {
@@ -110,7 +110,7 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 			}
 			s.emit(ctx, d, out)
 		}
-	}()
+	})
 	return out, nil
 }
 
@@ -124,9 +124,7 @@ func (s *subscriber) pass(d journal.Delivery) {
 func (s *subscriber) emit(ctx context.Context, d journal.Delivery, out chan<- *message.Message) {
 	record := d.Record()
 	m := message.NewMessage(record.Header[events.HeaderCommit], record.Data)
-	for name, value := range record.Header {
-		m.Metadata[name] = value
-	}
+	maps.Copy(m.Metadata, record.Header)
 	middleware.SetCorrelationID(record.Header[events.HeaderCorrelation], m)
 	m.SetContext(context.WithValue(ctx, deliveryKey{}, d))
 	select {
@@ -134,9 +132,7 @@ func (s *subscriber) emit(ctx context.Context, d journal.Delivery, out chan<- *m
 	case <-ctx.Done():
 		return // not acknowledged: it comes again
 	}
-	s.active.Add(1)
-	go func() {
-		defer s.active.Done()
+	s.active.Go(func() {
 		select {
 		case <-m.Acked():
 			d.Ack()
@@ -151,7 +147,7 @@ func (s *subscriber) emit(ctx context.Context, d journal.Delivery, out chan<- *m
 			case <-time.After(interruptGrace):
 			}
 		}
-	}()
+	})
 }
 
 // Close implements message.Subscriber.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 
@@ -241,7 +242,7 @@ func (v View) compile(name string, r resource[events.Agent]) (*Agent, []events.D
 			found = append(found, diagnostic(events.CodeEffectOutsideBound, fmt.Sprintf("spec.capabilities[%d]", i), "the capability's effect is outside the agent's effect bound", "add the effect to effect_bound or drop the capability"))
 		}
 		a.capabilities[ref] = c
-		parts = append(parts, ref.Name, fmt.Sprint(ref.Version), string(c.Digest))
+		parts = append(parts, ref.Name, strconv.Itoa(ref.Version), string(c.Digest))
 	}
 	found = append(found, factProblems(a)...)
 	var err error

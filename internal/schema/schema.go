@@ -97,11 +97,12 @@ func leaves(e *jsonschema.ValidationError, found []Problem) []Problem {
 		if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
 			keyword = path[len(path)-1]
 		}
-		pointer := ""
+		var pointer strings.Builder
 		for _, step := range e.InstanceLocation {
-			pointer += "/" + strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1")
+			pointer.WriteByte('/')
+			pointer.WriteString(strings.ReplaceAll(strings.ReplaceAll(step, "~", "~0"), "/", "~1"))
 		}
-		return append(found, Problem{Pointer: pointer, Keyword: keyword})
+		return append(found, Problem{Pointer: pointer.String(), Keyword: keyword})
 	}
 	for _, cause := range e.Causes {
 		found = leaves(cause, found)
@@ -159,7 +160,7 @@ func (s *Schema) Closed(name string) (closed, listed bool) {
 	if !ok {
 		return false, false
 	}
-	properties, _ := object["properties"].(map[string]any) //nolint:errcheck // absent is empty
+	properties, _ := object["properties"].(map[string]any)
 	_, listed = properties[name]
 	return object["additionalProperties"] == false, listed
 }
@@ -184,7 +185,7 @@ func (s *Schema) Required() []string {
 	if !ok {
 		return nil
 	}
-	list, _ := object["required"].([]any) //nolint:errcheck // absent is empty
+	list, _ := object["required"].([]any)
 	var names []string
 	for _, one := range list {
 		if name, ok := one.(string); ok {

@@ -7,6 +7,7 @@
 package runs
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -108,9 +109,7 @@ func Apply(v View, c *events.Commit) View {
 		return v
 	}
 	positions := make(map[events.Owner]uint64, len(v.Positions)+1)
-	for owner, number := range v.Positions {
-		positions[owner] = number
-	}
+	maps.Copy(positions, v.Positions)
 	positions[c.Subject.Owner] = c.Number
 	v.Positions = positions
 	v.Tenant, v.Run = c.Subject.Tenant, c.Subject.Run

@@ -8,6 +8,7 @@ package timeline
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -50,9 +51,7 @@ func Apply(v View, c *events.Commit) View {
 		return v
 	}
 	positions := make(map[events.Owner]uint64, len(v.Positions)+1)
-	for owner, number := range v.Positions {
-		positions[owner] = number
-	}
+	maps.Copy(positions, v.Positions)
 	positions[c.Subject.Owner] = c.Number
 	v.Positions, v.Tenant, v.Run = positions, c.Subject.Tenant, c.Subject.Run
 	entries := slices.Clone(v.Entries)

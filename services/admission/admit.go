@@ -3,6 +3,7 @@ package admission
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -297,10 +298,10 @@ func (c *candidate) approve(s State, in decider.Input) decider.Decision {
 // in which version with exactly which arguments, of which revision, under
 // which policy.
 func approvalDigest(run events.Subject, a *events.ApprovalRequested) events.Digest {
-	parts := []string{run.Tenant, run.Run, a.Approval, a.Formalization, fmt.Sprint(a.Revision), string(a.Policy.Digest), string(a.Spec.Commitment), string(a.Plan.Commitment)}
+	parts := []string{run.Tenant, run.Run, a.Approval, a.Formalization, strconv.Itoa(a.Revision), string(a.Policy.Digest), string(a.Spec.Commitment), string(a.Plan.Commitment)}
 	for _, item := range a.Items {
 		arguments, _ := item.Arguments.Content()
-		parts = append(parts, item.Node, item.Capability.Name, fmt.Sprint(item.Capability.Version), string(item.Definition), string(arguments))
+		parts = append(parts, item.Node, item.Capability.Name, strconv.Itoa(item.Capability.Version), string(item.Definition), string(arguments))
 	}
 	return canon.Parts("approval", parts...)
 }

@@ -94,12 +94,11 @@ func (d *draft) dispatchReady() {
 	if reads {
 		return
 	}
-	for _, n := range waiting {
-		if a, dispatched := d.state.Actions[n.ID]; dispatched && !a.Settled {
-			return
+	if len(waiting) > 0 {
+		n := waiting[0]
+		if a, dispatched := d.state.Actions[n.ID]; !dispatched || a.Settled {
+			d.dispatch(n, a.Attempt+1)
 		}
-		d.dispatch(n, d.state.Actions[n.ID].Attempt+1)
-		return
 	}
 }
 

@@ -168,7 +168,7 @@ func (c *crashing) Append(ctx context.Context, commit *events.Commit, data []byt
 
 // kill ends the process as kill -9 does.
 func kill() {
-	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) //nolint:errcheck // nothing comes after it
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}
 }
 
@@ -187,7 +187,7 @@ func launch(t *testing.T, p plan) *process {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := exec.Command(os.Args[0]) //nolint:noctx // killed by the cleanup
+	c := exec.Command(os.Args[0])
 	c.Env = append(os.Environ(), processVariable+"="+string(text))
 	pr := &process{command: c, stderr: new(bytes.Buffer)}
 	c.Stderr = pr.stderr
@@ -200,8 +200,8 @@ func launch(t *testing.T, p plan) *process {
 	}
 	pr.output = bufio.NewReader(out)
 	t.Cleanup(func() {
-		_ = c.Process.Kill() //nolint:errcheck // it may have ended
-		_ = c.Wait()         //nolint:errcheck // it was killed
+		_ = c.Process.Kill()
+		_ = c.Wait()
 	})
 	return pr
 }
@@ -220,8 +220,7 @@ func (p *process) waitReady(t *testing.T) {
 func (p *process) wait() (killed bool, err error) {
 	_, readErr := io.Copy(io.Discard, p.output)
 	err = p.command.Wait()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && status.Signal() == syscall.SIGKILL {
 			return true, nil
 		}

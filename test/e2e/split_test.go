@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -77,7 +76,7 @@ func recordFive(t *testing.T) map[string][]string {
 	}})
 	url := broker.ClientURL()
 	o := app.DefaultOptions()
-	o.NATSURL, o.Logger, o.PartitionGroups = url, slog.New(slog.NewTextHandler(io.Discard, nil)), 1
+	o.NATSURL, o.Logger, o.PartitionGroups = url, slog.New(slog.DiscardHandler), 1
 	if err := app.Bootstrap(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"example.org/mandate/events"
@@ -70,7 +71,7 @@ func (w *world) check(ctx context.Context) error {
 		return err
 	}
 	for _, run := range w.submitted {
-		if err := w.checkRun(run, all[run]); err != nil {
+		if err := w.checkRun(all[run]); err != nil {
 			return fmt.Errorf("run %s: %w", run, err)
 		}
 		if err := w.checkBundle(ctx, run); err != nil {
@@ -85,7 +86,7 @@ func (w *world) check(ctx context.Context) error {
 	return nil
 }
 
-func (w *world) checkRun(run string, h history) error {
+func (w *world) checkRun(h history) error {
 	if n, _ := count[*events.Submitted](h, events.OwnerRequest); n != 1 {
 		return fmt.Errorf("%d submissions", n)
 	}
@@ -182,7 +183,7 @@ func (w *world) checkConclusion(h history, conclusion *events.RunConcluded, writ
 	}
 	approvals, approved := count[*events.SpecApproved](h, events.OwnerAdmission)
 	if approvals != 1 || approved.Approver.Principal == nil {
-		return fmt.Errorf("a write without a person's approval")
+		return errors.New("a write without a person's approval")
 	}
 	for _, e := range conclusion.Evaluations {
 		if e.Verdict != events.VerdictMet && e.Requirement == "none-failed" {

@@ -25,7 +25,7 @@ var (
 )
 
 // run goes through one schedule and returns the promise it broke, if any.
-func run(ctx context.Context, seed uint64, w *world) error {
+func run(ctx context.Context, w *world) error {
 	runs := 1 + w.random.IntN(2)
 	for i := range runs {
 		var id ulid.ULID
@@ -61,7 +61,7 @@ func (w *world) step(ctx context.Context) {
 		w.now = w.now.Add(time.Duration(w.random.IntN(3000)) * time.Millisecond)
 		w.journal.FireTimers(w.now)
 	case n < 38:
-		w.crash()
+		w.crash(ctx)
 	case n < 39:
 		w.journal.CrashAfter(1 + w.random.IntN(6))
 	}
@@ -175,7 +175,7 @@ func TestSchedules(t *testing.T) {
 				}
 				s := seed + uint64(i)
 				w := newWorld(s, view)
-				if err := run(t.Context(), s, w); err != nil {
+				if err := run(t.Context(), w); err != nil {
 					t.Log(w.story(t.Context()))
 					t.Errorf("schedule with seed %d: %v (run again with -schedules=1 -seed=%d)", s, err, s)
 					return
