@@ -415,4 +415,3 @@ func ExampleCheck() {
 	fmt.Println(checked.Order, checked.Level["report"], found)
 	// Output: [changelog sources report] 1 []
 }
-
