@@ -15,7 +15,6 @@ import (
 
 	"example.org/mandate/events"
 	"example.org/mandate/events/eventstest"
-	"example.org/mandate/internal/req"
 )
 
 // bombs are bytes that make careless readers reserve, recurse or guess.
@@ -139,20 +138,6 @@ func TestLargestCommitIsReadInBoundedMemory(t *testing.T) {
 	if _, err := events.Decode(record); !errors.Is(err, events.ErrTooLarge) {
 		t.Errorf("a record over the limit: %v", err)
 	}
-}
-
-// A member that is missing is never read as its zero value: no field of an
-// event decodes to clear, safe or complete because nothing was said.
-func TestMissingMembersAreErrors(t *testing.T) {
-	for _, name := range events.Types() {
-		if _, err := events.DecodePayload(name, []byte{0x80}); !errors.Is(err, events.ErrMalformed) {
-			t.Errorf("%s: an empty map was read: %v", name, err)
-		}
-	}
-	if events.StrengthAsserted.Rank() <= events.Strength("").Rank() || events.Strength("certain").Rank() != 0 {
-		t.Error("an unknown strength ranks as high as a known one")
-	}
-	req.Covers(t, "OD-3.1.8")
 }
 
 // The rows of a public test suite: every encoding that is not the one

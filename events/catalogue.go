@@ -113,7 +113,7 @@ func (c catalogue) new(eventType string) (Payload, error) {
 		return e.make(), nil
 	}
 	if name, version, ok := splitType(eventType); ok {
-		for v := version - 1; v >= 1; v-- {
+		for v := min(version-1, maxVersion); v >= 1; v-- {
 			if _, older := c[name+".v"+strconv.Itoa(v)]; older {
 				return nil, fmt.Errorf("%w: %s is newer than v%d", ErrVersion, eventType, v)
 			}
@@ -121,6 +121,9 @@ func (c catalogue) new(eventType string) (Payload, error) {
 	}
 	return &Unknown{Type: eventType}, nil
 }
+
+// maxVersion bounds the versions of one type that this build can know.
+const maxVersion = 99
 
 // current applies upcasters until p is of the newest version.
 func (c catalogue) current(p Payload) Payload {
@@ -139,7 +142,10 @@ func splitType(eventType string) (name string, version int, ok bool) {
 		return "", 0, false
 	}
 	version, err := strconv.Atoi(eventType[i+2:])
-	return eventType[:i], version, err == nil && version > 0 && version < 1000
+	if errors.Is(err, strconv.ErrRange) {
+		return eventType[:i], version, version > 0 // the largest number: newer than any
+	}
+	return eventType[:i], version, err == nil && version > 0
 }
 
 // ShortType returns the part of a type name that people read:
