@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -242,7 +243,11 @@ func TestSplitRuns(t *testing.T) {
 		t.Fatal("the NATS server is not ready")
 	}
 	containers := mandateContainers(t, "split")
-	values := map[string]string{"--nats": broker.ClientURL(), "--http": "127.0.0.1:0", "--replicas": "1"}
+	key := filepath.Join(t.TempDir(), "wrapping.key")
+	if err := os.WriteFile(key, []byte(strings.Repeat("0f", 32)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{"--nats": broker.ClientURL(), "--http": "127.0.0.1:0", "--replicas": "1", "--key-file": key}
 	for range 2 { // a Job may run again
 		out, err := exec.CommandContext(t.Context(), binary, withArgs(containers["bootstrap"].Args, values)...).CombinedOutput()
 		if err != nil {
