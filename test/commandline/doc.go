@@ -1,0 +1,2 @@
+// Package commandline tests the binary as people use it.
+package commandline
