@@ -137,7 +137,7 @@ func (c *Code) UnmarshalText(text []byte) error {
 	}
 	digits, ok := strings.CutPrefix(string(text), "MD-")
 	n, err := strconv.ParseUint(digits, 10, 16)
-	if !ok || err != nil {
+	if !ok || err != nil || n == 0 || Code(n).String() != string(text) {
 		return fmt.Errorf("events: code %.20q", text)
 	}
 	*c = Code(n)

@@ -3,6 +3,8 @@ package events
 import (
 	"fmt"
 	"strconv"
+
+	"example.org/mandate/events/canon"
 )
 
 // Decode reads a stored commit. It checks the subject, the headers, the limits
@@ -40,11 +42,17 @@ func DecodeHeader(r Record) (Commit, error) {
 		Correlation: r.Header[HeaderCorrelation], Writer: r.Header[HeaderWriter],
 		Traceparent: r.Header[HeaderTrace],
 	}
-	if c.Number, err = strconv.ParseUint(r.Header[HeaderNumber], 10, 64); err != nil || c.Number == 0 {
-		return Commit{}, fmt.Errorf("%w: commit number %.40q", ErrMalformed, r.Header[HeaderNumber])
+	number, schema := r.Header[HeaderNumber], r.Header[HeaderSchema]
+	if c.Number, err = strconv.ParseUint(number, 10, 64); err != nil || c.Number == 0 || strconv.FormatUint(c.Number, 10) != number {
+		return Commit{}, fmt.Errorf("%w: commit number %.40q", ErrMalformed, number)
 	}
-	if c.Protocol, err = strconv.Atoi(r.Header[HeaderSchema]); err != nil || c.Protocol < 1 {
-		return Commit{}, fmt.Errorf("%w: protocol version %.40q", ErrMalformed, r.Header[HeaderSchema])
+	if c.Protocol, err = strconv.Atoi(schema); err != nil || c.Protocol < 1 || strconv.Itoa(c.Protocol) != schema {
+		return Commit{}, fmt.Errorf("%w: protocol version %.40q", ErrMalformed, schema)
+	}
+	if c.Previous != "" {
+		if _, err := canon.ParseDigest(string(c.Previous)); err != nil {
+			return Commit{}, fmt.Errorf("%w: previous: %w", ErrMalformed, err)
+		}
 	}
 	if c.Protocol > Protocol {
 		return Commit{}, fmt.Errorf("%w: protocol %d, this build reads up to %d", ErrVersion, c.Protocol, Protocol)
