@@ -64,6 +64,9 @@ func (s *Sealer) Seal(ctx context.Context, c *events.Commit, scope string) error
 				continue
 			}
 			committed, salt := body.Committed(saltKey)
+			if body.Commitment != "" && events.Commitment(salt, content) != body.Commitment {
+				return fmt.Errorf("seal commit %s: %w: %s is of another scope than %s", c.ID, ErrDamaged, body.Commitment, scope)
+			}
 			*body = committed
 			if seen[committed.Commitment] {
 				continue
@@ -151,6 +154,10 @@ func (s *Sealer) open(ctx context.Context, sealed events.SealedBody) (salt, cont
 	ciphertext := sealed.Ciphertext
 	for _, digest := range sealed.Chunks {
 		chunk, err := s.blobs.Blob(ctx, digest)
+		if errors.Is(err, journal.ErrNotFound) {
+			// It was put before the commit that names it, so it was lost.
+			return nil, nil, fmt.Errorf("%w: %s: blob %s is missing", ErrDamaged, sealed.Commitment, digest)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
