@@ -191,6 +191,10 @@ type Parked struct {
 type Parking interface {
 	Park(ctx context.Context, parked Parked) error
 	ParkedMessages(ctx context.Context) ([]Parked, error)
+	// Redeliver gives a delivery to its reader again, and with it perhaps
+	// others that came later: handling one again changes nothing. The parked
+	// message stays, as what happened.
+	Redeliver(ctx context.Context, parked Parked) error
 }
 
 // Journal is everything above.

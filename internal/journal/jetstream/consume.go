@@ -111,6 +111,13 @@ func (l *lanes) add(d *delivery) (again bool) {
 	return false
 }
 
+// again forgets what was settled, so that it is taken in when it comes again.
+func (l *lanes) again() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settled = newRecent[uint64, struct{}](rememberedAcks)
+}
+
 // has reports whether a sequence is in hand or done with.
 func (l *lanes) has(sequence uint64) bool {
 	l.mu.Lock()

@@ -257,6 +257,12 @@ func (p *puller) inOrder(pin string, count uint64) (keep bool, err error) {
 	case count == 1 && (changed || p.awaiting):
 		p.awaiting, p.count = false, 1
 		return true, nil
+	case count == 1 && p.count > 0 && !p.awaiting:
+		// Somebody else moved the durable back, to have deliveries again that
+		// were acknowledged.
+		p.lanes.again()
+		p.count = 1
+		return true, nil
 	case changed && !p.awaiting:
 		return false, errReset
 	case p.awaiting:

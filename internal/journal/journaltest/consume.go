@@ -234,3 +234,39 @@ func testConsumeStops(t *testing.T, j journal.Journal) {
 		t.Error("consumed the stream of nobody")
 	}
 }
+
+// testRedeliver parks a delivery, acknowledges it and all after it, and asks
+// for it again.
+func testRedeliver(t *testing.T, j journal.Journal) {
+	c := newChain(t, j, tenant(), "run")
+	for range 3 {
+		c.append()
+	}
+	in := consume(t, j, c.subject.Tenant, Reader{readerAgain, commits})
+	defer in.end()
+	first := in.take()
+	r := first.Record()
+	parked := journal.Parked{
+		Reader: readerAgain, Stream: r.Stream, Sequence: r.Sequence, Subject: r.Subject, Commit: r.Header[events.HeaderCommit], Reason: "a test", At: 1,
+	}
+	if err := j.Park(within(t), parked); err != nil {
+		t.Fatal(err)
+	}
+	first.Ack()
+	for range 2 {
+		in.take().Ack()
+	}
+	if err := j.Redeliver(within(t), parked); err != nil {
+		t.Fatal(err)
+	}
+	again := in.take()
+	if number(t, again) != 1 {
+		t.Fatalf("got %s, want the parked one", name(t, again))
+	}
+	again.Ack()
+	unknown := parked
+	unknown.Reader = "nobody"
+	if err := j.Redeliver(within(t), unknown); err == nil {
+		t.Error("a reader that does not exist got a delivery")
+	}
+}

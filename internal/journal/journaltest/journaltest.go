@@ -83,6 +83,7 @@ func Run(t *testing.T, open func(t *testing.T) journal.Journal) {
 		{"blobs", testBlobs},
 		{"values", testValues},
 		{"parking", testParking},
+		{"what was parked is delivered again", testRedeliver},
 		{"contending writers", func(t *testing.T, j journal.Journal) {
 			Contend(t, j, ContendOptions{Writers: 8, Runs: 4, For: time.Second})
 		}},
