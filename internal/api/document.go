@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 
@@ -21,8 +22,8 @@ func (s *server) document(c *call, key projector.Key, pick func(events.Payload) 
 	if err != nil {
 		return nil, fmt.Errorf("load documents of %s: %w", key.Run, err)
 	}
-	for i := len(records) - 1; i >= 0; i-- {
-		commit, err := events.Decode(records[i])
+	for _, record := range slices.Backward(records) {
+		commit, err := events.Decode(record)
 		if err != nil {
 			return nil, fmt.Errorf("load documents of %s: %w", key.Run, err)
 		}

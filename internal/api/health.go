@@ -87,7 +87,9 @@ func (c *counters) stream(change int64) {
 // metrics writes everything in the text format of Prometheus.
 func (h *Health) metrics(c *counters) []byte {
 	var out bytes.Buffer
-	metric := func(name, kind, help string) { fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind) }
+	metric := func(name, kind, help string) {
+		fmt.Fprintf(&out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, kind)
+	}
 	number := func(ok bool) int {
 		if ok {
 			return 1

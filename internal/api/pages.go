@@ -177,8 +177,7 @@ type shownInteraction struct {
 // everything that it writes, so its output is HTML and not text.
 func (s *server) shown(c *call, key projector.Key, pick func(events.Payload) (events.Body, bool)) (template.HTML, string, error) {
 	d, err := s.document(c, key, pick)
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return "", p.Detail, nil
 	}
 	if err != nil {

@@ -55,12 +55,10 @@ func unknownRun() *Problem {
 // asProblem says what a caller is told about an error. Only refusals are told;
 // the rest is logged.
 func asProblem(err error) (*Problem, bool) {
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p, true
 	}
-	var refused *intake.Error
-	if errors.As(err, &refused) && len(refused.Diagnostics) > 0 {
+	if refused, ok := errors.AsType[*intake.Error](err); ok && len(refused.Diagnostics) > 0 {
 		return newProblem(statusOf(refused.Diagnostics[0].Code), refused.Diagnostics), true
 	}
 	if errors.Is(err, projector.ErrUnknownRun) || errors.Is(err, bundle.ErrUnknownRun) {

@@ -58,8 +58,10 @@ func (s *server) runRoutes() []route {
 		{
 			method: http.MethodGet, path: "/v1/runs", name: "listRuns", summary: "List runs, the newest first",
 			query: []parameter{
-				{name: "phase", summary: "only runs in this phase"}, {name: "outcome", summary: "only runs with this outcome"},
-				{name: "limit", summary: "how many at most"}, {name: "cursor", summary: "the cursor of the page before"},
+				{name: "phase", summary: "only runs in this phase"},
+				{name: "outcome", summary: "only runs with this outcome"},
+				{name: "limit", summary: "how many at most"},
+				{name: "cursor", summary: "the cursor of the page before"},
 			},
 			answers: map[int]any{http.StatusOK: RunList{}}, handle: s.listRuns,
 		},

@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -138,15 +139,7 @@ func (s *server) runs(c *call, q projector.Query) (RunList, error) {
 }
 
 func knownPhase(p events.Phase) bool {
-	if p.Terminal() {
-		return true
-	}
-	for _, active := range events.ActivePhases() {
-		if p == active {
-			return true
-		}
-	}
-	return false
+	return p.Terminal() || slices.Contains(events.ActivePhases(), p)
 }
 
 // viewPatience is how long a run that was recorded may take to be seen in the

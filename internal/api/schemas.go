@@ -67,8 +67,7 @@ func (s *schemas) structure(t reflect.Type) (object, error) {
 	}
 	properties, required := object{}, []string{}
 	s.components[name] = object{} // types may refer to themselves
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		tag, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if !field.IsExported() || tag == "-" {
 			continue

@@ -198,8 +198,7 @@ func (c *call) body() ([]byte, error) {
 		})
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(c.ResponseWriter, c.Body, MaxBodyBytes))
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, fail(http.StatusRequestEntityTooLarge, events.Diagnostic{
 			Code: events.CodeRequestTooLarge, Message: fmt.Sprintf("the body has more than %d bytes", MaxBodyBytes), Action: "make it smaller",
 		})

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -128,8 +127,7 @@ func (c *cli) export() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = io.WriteString(c.Stdout, string(data))
-			return err
+			return c.write(data)
 		},
 	}
 }

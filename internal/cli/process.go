@@ -202,10 +202,10 @@ func (c *cli) live(ctx context.Context, o app.Options) error {
 	if err != nil {
 		return configuration(err.Error(), "correct the settings")
 	}
-	if err := a.Start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil
-		}
+	switch err := a.Start(ctx); {
+	case err != nil && ctx.Err() != nil:
+		return nil // stopped before it served
+	case err != nil:
 		return refuse(events.CodeUnavailable, err.Error(), "see whether an address or the data directory is in use, and whether NATS was bootstrapped")
 	}
 	err = a.AwaitReady(ctx)

@@ -46,8 +46,7 @@ func Run(ctx context.Context, o Options) int {
 	if err == nil {
 		return exitOK
 	}
-	var exit *exitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exitError](err); ok {
 		if exit.message != "" {
 			c.note(exit.message)
 		}
@@ -81,7 +80,7 @@ func (c *cli) root() *cobra.Command {
 		c.up(), c.serve(), c.bootstrap(), c.check(), c.version(),
 		c.apply(), c.get(), c.revoke(),
 		c.submit(), c.runs(), c.run(), c.interactions(), c.decide("approve"), c.decide("deny"),
-		c.events(), c.export(), c.verify(), c.replay(), c.rebuild(),
+		c.events(), c.export(), c.verify(), c.replay(), c.rebuild(), c.bench(),
 	)
 	return root
 }
@@ -116,7 +115,7 @@ func group(use, short, example string, inner ...*cobra.Command) *cobra.Command {
 
 // readFile reads a file, or standard input for "-", within a bound.
 func (c *cli) readFile(name string, most int64) ([]byte, error) {
-	var from io.Reader = c.Stdin
+	from := c.Stdin
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {

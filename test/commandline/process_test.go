@@ -46,6 +46,7 @@ func TestMain(m *testing.M) {
 func binaries(t *testing.T) string {
 	t.Helper()
 	built.Do(func() {
+		//nolint:usetesting // it outlives the test that comes first
 		if built.directory, built.err = os.MkdirTemp("", "mandate-binaries-"); built.err != nil {
 			return
 		}
@@ -147,7 +148,10 @@ func up(t *testing.T, args ...string) *server {
 	if err := s.command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); <-s.ended; s.ended <- nil })
+	t.Cleanup(func() {
+		cancel()
+		s.ended <- <-s.ended
+	})
 	first := make(chan string, 1)
 	go func() {
 		reader := bufio.NewReader(stdout)

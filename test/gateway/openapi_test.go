@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,7 +107,7 @@ func TestOpenAPIDescribesWhatIsAnswered(t *testing.T) {
 		if a.status != status {
 			t.Fatalf("%s %s: %d %s", method, at, a.status, a.body)
 		}
-		if responses, _ := operation["responses"].(map[string]any); responses[fmt.Sprint(status)] == nil {
+		if responses, _ := operation["responses"].(map[string]any); responses[strconv.Itoa(status)] == nil {
 			t.Fatalf("%s %s: status %d is not described", method, path, status)
 		}
 		o.check(t, fmt.Sprintf("%s/responses/%d/content/application~1json/schema", base, status), a.body)

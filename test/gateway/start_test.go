@@ -103,7 +103,7 @@ func (g *gateway) request(method, path, body string, header ...string) answer {
 	if err != nil {
 		g.t.Fatalf("%s %s: %v", method, path, err)
 	}
-	defer response.Body.Close()
+	defer response.Body.Close() //nolint:errcheck // it was only read
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
 		g.t.Fatal(err)

@@ -102,8 +102,7 @@ func (p *parser) syntax(err error) error {
 func (p *parser) json(data []byte) ([]*yaml.Node, error) {
 	if err := jsonvalue.Scan(data, jsonvalue.Limits{Bytes: MaxBytes, Depth: maxDepth, Tokens: 2 * maxNodes}); err != nil {
 		line := 0
-		var syntactic *jsontext.SyntacticError
-		if errors.As(err, &syntactic) {
+		if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 			line = 1 + bytes.Count(data[:min(int(syntactic.ByteOffset), len(data))], []byte("\n"))
 		}
 		return nil, p.fail(line, err.Error(), "correct the syntax")
