@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/projector"
@@ -103,11 +102,7 @@ func (st *stream) write(data []byte) error {
 // send sends a commit; number is where the reader then is in its owner's chain
 // or stream.
 func (st *stream) send(c *events.Commit, number uint64) error {
-	batch, err := cloudEvents(c)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(batch, json.Deterministic(true))
+	data, err := c.CloudEvents()
 	if err != nil {
 		return fmt.Errorf("events as JSON: %w", err)
 	}
