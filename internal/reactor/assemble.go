@@ -93,6 +93,10 @@ func pause(ctx context.Context, d time.Duration) bool {
 // permanent reports whether trying again cannot help: the bytes are wrong, not
 // the moment.
 func permanent(err error) bool {
+	var panicked *panicError
+	if errors.As(err, &panicked) {
+		return true
+	}
 	for _, poison := range []error{
 		journal.ErrCorrupt, journal.ErrRefused, events.ErrMalformed, events.ErrVersion, events.ErrTooLarge,
 		events.ErrSubject, events.ErrChain, sealing.ErrDamaged,

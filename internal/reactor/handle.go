@@ -303,9 +303,7 @@ func (s *Service[S]) observed(e *entry[S], in decider.Input, cause events.Cause)
 	ctx := context.WithoutCancel(s.calls)
 	var err error
 	for attempt := range observeTries {
-		e.mu.Lock()
-		err = s.handle(ctx, e, in, cause)
-		e.mu.Unlock()
+		err = s.guarded(ctx, e, in, cause, func() {})
 		if err == nil || permanent(err) {
 			return err
 		}

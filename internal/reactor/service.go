@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -159,15 +160,14 @@ func lastEvent(c *events.Commit) string {
 func (s *Service[S]) input(ctx context.Context, in decider.Input, cause events.Cause, decided func(), settled func(error)) {
 	e := s.cache.acquire(in.Run)
 	defer s.cache.release(e)
-	e.mu.Lock()
-	err := s.handle(ctx, e, in, cause)
-	if err == nil && settled != nil && len(e.calls) > 0 {
-		// Also an input that changed nothing waits for the calls in flight: to
-		// the broker it may be the one that started them.
-		e.waiting = append(e.waiting, settled)
-		settled = nil
-	}
-	e.mu.Unlock()
+	err := s.guarded(ctx, e, in, cause, func() {
+		if settled != nil && len(e.calls) > 0 {
+			// Also an input that changed nothing waits for the calls in flight:
+			// to the broker it may be the one that started them.
+			e.waiting = append(e.waiting, settled)
+			settled = nil
+		}
+	})
 	if err == nil && decided != nil {
 		decided()
 	}
@@ -175,3 +175,32 @@ func (s *Service[S]) input(ctx context.Context, in decider.Input, cause events.C
 		settled(err)
 	}
 }
+
+// guarded handles an input under the lock of its run. A panic of the core is an
+// error that trying again cannot help; what is in memory of the run is then
+// read anew.
+func (s *Service[S]) guarded(ctx context.Context, e *entry[S], in decider.Input, cause events.Cause) (err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer func() {
+		if value := recover(); value != nil {
+			e.forget()
+			err = &panicError{value: value, stack: string(debug.Stack())}
+			s.o.Logger.ErrorContext(ctx, "core panicked", "run", in.Run.Run, "kind", string(in.Kind), "err", err)
+		}
+	}()
+	if err := s.handle(ctx, e, in, cause); err != nil {
+		return err
+	}
+	handled()
+	return nil
+}
+
+// panicError is what a core panicked with.
+type panicError struct {
+	value any
+	stack string
+}
+
+// Error implements the error interface.
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
