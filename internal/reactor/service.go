@@ -178,8 +178,8 @@ func (s *Service[S]) input(ctx context.Context, in decider.Input, cause events.C
 
 // guarded handles an input under the lock of its run. A panic of the core is an
 // error that trying again cannot help; what is in memory of the run is then
-// read anew.
-func (s *Service[S]) guarded(ctx context.Context, e *entry[S], in decider.Input, cause events.Cause) (err error) {
+// read anew. handled is called after success, still under the lock.
+func (s *Service[S]) guarded(ctx context.Context, e *entry[S], in decider.Input, cause events.Cause, handled func()) (err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	defer func() {
