@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,7 @@ func benchTable(report *bench.Report) table {
 	t := table{columns: []string{"SYNC", "AT ONCE", "RUNS/S", "P50 MS", "P99 MS", "CPU MS", "FLOOR/S", "FLOOR P50", "LATENCY X", "THROUGHPUT X", "CPU X"}}
 	for _, m := range report.Modes {
 		for _, p := range m.Points {
-			t.row(m.Sync, fmt.Sprint(p.Concurrency), number(p.Runs.PerSecond), number(p.Runs.P50Millis), number(p.Runs.P99Millis), number(p.Runs.CPUMillis),
+			t.row(m.Sync, strconv.Itoa(p.Concurrency), number(p.Runs.PerSecond), number(p.Runs.P50Millis), number(p.Runs.P99Millis), number(p.Runs.CPUMillis),
 				number(p.Floor.PerSecond), number(p.Floor.P50Millis), number(p.LatencyRatio), number(p.ThroughputRatio), number(p.CPURatio))
 		}
 		t.row(m.Sync, "", fmt.Sprintf("%.0f messages of %d bytes and %.0f deliveries a run; %d bytes on disk a run; %d MB resident; cold start %.0f ms",

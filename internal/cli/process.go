@@ -204,7 +204,7 @@ func (c *cli) live(ctx context.Context, o app.Options) error {
 	}
 	switch err := a.Start(ctx); {
 	case err != nil && ctx.Err() != nil:
-		return nil // stopped before it served
+		return nil //nolint:nilerr // it was stopped before it served
 	case err != nil:
 		return refuse(events.CodeUnavailable, err.Error(), "see whether an address or the data directory is in use, and whether NATS was bootstrapped")
 	}
