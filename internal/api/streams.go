@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-
 	"example.org/mandate/events"
 	"example.org/mandate/internal/projector"
 )
