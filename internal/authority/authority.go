@@ -19,13 +19,13 @@ var consumers = map[string]Consumer{
 	"actions":            "executor dispatch",
 	"artifact_bytes":     "executor result sink",
 	"attempts":           "admission candidate check",
+	"check_memory_bytes": "evaluator result reader",
 	"check_steps":        "evaluator requirement loop",
 	"effects":            "admission plan check and executor dispatch",
 	"elapsed_millis":     "executor deadline and admission timer",
 	"lease_millis":       "executor dispatch",
 	"operations":         "admission plan check",
 	"revisions":          "admission",
-	"check_memory_bytes": "",
 	"context_bytes":      "",
 	"cost_micros":        "",
 	"input_tokens":       "",
@@ -59,8 +59,6 @@ func Bounds(ceiling events.Limits, effects []events.Effect, leaseMillis int64, o
 		switch {
 		case b.Consumer != "":
 			b.Status, b.Reason = events.BoundEnforced, "checked before every use"
-		case name == "check_memory_bytes":
-			b.Status, b.Reason = events.BoundAdvisory, "inputs of checks are bounded by size; memory is not metered"
 		case usesModel:
 			b.Status, b.Reason = events.BoundUnavailable, "no model provider keeps this bound"
 		default:

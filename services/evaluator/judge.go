@@ -1,6 +1,7 @@
 package evaluator
 
 import (
+	"cmp"
 	"slices"
 
 	"example.org/mandate/events"
@@ -41,7 +42,9 @@ type judgment struct {
 	evaluations  []events.Evaluation
 	deliverables []events.DeliverableVerdict
 	steps        int64
-	outOfSteps   bool
+	memory       int64 // bytes of the contents that are judged
+	// exhausted names the budget that did not suffice to judge everything.
+	exhausted string
 }
 
 func (j *judgment) read() {
@@ -53,13 +56,28 @@ func (j *judgment) read() {
 	}
 	for _, record := range j.execution.Results {
 		r := outcome.Result{ResultRecord: record}
-		if content, ok := record.Value.Content(); ok {
+		if content, ok := j.remember(record.Value); ok {
 			if value, err := jsonvalue.Parse(content, jsonvalue.DefaultLimits); err == nil {
 				r.Content, r.Known = value, true
 			}
 		}
 		j.facts.Results[record.Node] = r
 	}
+}
+
+// remember returns the content of a result if the checks may hold it in memory
+// beside what they hold.
+func (j *judgment) remember(b events.Body) ([]byte, bool) {
+	content, ok := b.Content()
+	if !ok {
+		return nil, false
+	}
+	if size := int64(len(content)); size > j.execution.Ceiling.CheckMemoryBytes-j.memory {
+		j.exhausted = "check_memory_bytes"
+		return nil, false
+	}
+	j.memory += int64(len(content))
+	return content, true
 }
 
 // evaluate judges every requirement, one check step each. What is not judged
@@ -71,7 +89,7 @@ func (j *judgment) evaluate() {
 			j.steps++
 			v = outcome.Judge(r, j.facts)
 		} else {
-			j.outOfSteps = true
+			j.exhausted = cmp.Or(j.exhausted, "check_steps")
 		}
 		j.evaluations = append(j.evaluations, events.Evaluation{
 			ID:          canon.ID("evaluation", j.in.Run.Tenant, j.in.Run.Run, r.ID),
@@ -117,7 +135,12 @@ func (j *judgment) tag(cause events.HaltCause, why *events.Diagnostic) (events.T
 			Message: "the required condition " + e.Requirement + " is not met: " + e.Reason, Action: "see the results",
 		}
 	}
-	if e := worst(events.VerdictUnknown); e != nil {
+	if e := worst(events.VerdictUnknown); j.exhausted == "check_memory_bytes" || j.exhausted != "" && e != nil {
+		return events.TagInconclusive, &events.Diagnostic{
+			Code: events.CodeBudgetExhausted, Path: "limits." + j.exhausted,
+			Message: "not everything could be checked within " + j.exhausted, Action: "allow more " + j.exhausted,
+		}
+	} else if e != nil {
 		return events.TagInconclusive, &events.Diagnostic{
 			Code: events.CodeRequirementUnknown, Path: "outcome.requirements." + e.Requirement,
 			Message: "the required condition " + e.Requirement + " could not be established: " + e.Reason, Action: "provide the missing evidence",
@@ -167,7 +190,7 @@ func (j *judgment) concluded(tag events.Tag, why *events.Diagnostic, output even
 			Inputs: []string{j.in.Commit.ID}, Selected: string(tag), Algorithm: "evaluator.conclude@1", Disposition: "judged",
 		},
 	}
-	c.Receipt.Consumed.CheckSteps = j.steps
+	c.Receipt.Consumed.CheckSteps, c.Receipt.Consumed.CheckMemoryBytes = j.steps, j.memory
 	c.Receipt.Consumed.ElapsedMillis = j.in.At.Sub(e.SealedAt).Milliseconds()
 	for _, a := range e.Actions {
 		summary := events.EffectSummary{Action: a.Action, Node: a.Node, Capability: a.Capability, Effect: a.Effect, Receipt: a.Receipt}

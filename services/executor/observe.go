@@ -33,13 +33,12 @@ func (d *draft) observe() {
 	switch d.in.Outcome.Status {
 	case capability.StatusCompleted:
 		d.completed(*action, definition)
-	case capability.StatusUncertain:
-		d.uncertain(*action)
-	case capability.StatusFailed:
-		if action.Effect == events.EffectWrite && !d.in.Outcome.NotApplied {
+	case capability.StatusUncertain, capability.StatusFailed:
+		// Only a write has an effect that can be unknown.
+		if action.Effect == events.EffectWrite && (d.in.Outcome.Status == capability.StatusUncertain || !d.in.Outcome.NotApplied) {
 			d.uncertain(*action)
 		} else {
-			d.failed(*action, string(d.in.Outcome.Status))
+			d.failed(*action, string(capability.StatusFailed))
 		}
 	case capability.StatusNeedsInput, capability.StatusNeedsDependency, capability.StatusNeedsConfirmation:
 		d.failed(*action, string(d.in.Outcome.Status))

@@ -33,15 +33,16 @@ func TestOutcomes(t *testing.T) {
 		read, want events.ActionStatus
 		covers     []string
 	}{
-		"completed":          {done(good), "completed", "completed", []string{"C3-RUN-002.h1"}},
-		"failed, no effect":  {failedSafely, "failed", "failed", []string{"IK-9.2", "C3-RUN-002.h2", "C3-RUN-005.h4"}},
-		"failed":             {capability.Outcome{Status: capability.StatusFailed}, "failed", "uncertain", []string{"IK-9.2", "C3-RUN-002.h4"}},
-		"uncertain":          {capability.Outcome{Status: capability.StatusUncertain, Code: events.CodeTimeout, Message: "no answer"}, "uncertain", "uncertain", []string{"C3-RUN-002.h4", "IK-9.1"}},
-		"needs input":        {capability.Outcome{Status: capability.StatusNeedsInput}, "failed", "failed", []string{"IK-5.5.3"}},
-		"needs dependency":   {capability.Outcome{Status: capability.StatusNeedsDependency}, "failed", "failed", []string{"IK-5.5.3"}},
-		"needs confirmation": {capability.Outcome{Status: capability.StatusNeedsConfirmation}, "failed", "failed", []string{"IK-5.5.3"}},
-		"something else":     {capability.Outcome{Status: "great_success", NotApplied: true, Value: []byte(good)}, "failed", "uncertain", []string{"IK-5.5.3"}},
-		"nothing":            {capability.Outcome{}, "failed", "uncertain", []string{"IK-5.5.3"}},
+		"completed":                    {done(good), "completed", "completed", []string{"C3-RUN-002.h1"}},
+		"failed, no effect":            {failedSafely, "failed", "failed", []string{"IK-9.2", "C3-RUN-002.h2", "C3-RUN-005.h4"}},
+		"failed":                       {capability.Outcome{Status: capability.StatusFailed}, "failed", "uncertain", []string{"IK-9.2", "C3-RUN-002.h4"}},
+		"uncertain, it says no effect": {capability.Outcome{Status: capability.StatusUncertain, NotApplied: true}, "failed", "uncertain", []string{"IK-9.2"}},
+		"uncertain":                    {capability.Outcome{Status: capability.StatusUncertain, Code: events.CodeTimeout, Message: "no answer"}, "failed", "uncertain", []string{"C3-RUN-002.h4", "IK-9.1"}},
+		"needs input":                  {capability.Outcome{Status: capability.StatusNeedsInput}, "failed", "failed", []string{"IK-5.5.3"}},
+		"needs dependency":             {capability.Outcome{Status: capability.StatusNeedsDependency}, "failed", "failed", []string{"IK-5.5.3"}},
+		"needs confirmation":           {capability.Outcome{Status: capability.StatusNeedsConfirmation}, "failed", "failed", []string{"IK-5.5.3"}},
+		"something else":               {capability.Outcome{Status: "great_success", NotApplied: true, Value: []byte(good)}, "failed", "uncertain", []string{"IK-5.5.3"}},
+		"nothing":                      {capability.Outcome{}, "failed", "uncertain", []string{"IK-5.5.3"}},
 	} {
 		for effect, want := range map[events.Effect]events.ActionStatus{events.EffectNone: test.read, events.EffectRead: test.read, events.EffectWrite: test.want} {
 			t.Run(fmt.Sprintf("%s, %s", name, effect), func(t *testing.T) {
@@ -84,8 +85,8 @@ func TestOutcomes(t *testing.T) {
 // After a failure or an unknown effect nothing else is dispatched.
 func TestNothingFollowsAFailure(t *testing.T) {
 	for name, o := range map[string]capability.Outcome{
-		"failed":    {Status: capability.StatusFailed, NotApplied: true},
-		"uncertain": {Status: capability.StatusUncertain},
+		"failed":  {Status: capability.StatusFailed, NotApplied: true},
+		"unknown": {Status: capability.StatusUncertain},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req.Covers(t, "OD-10.2.5")
@@ -98,7 +99,7 @@ func TestNothingFollowsAFailure(t *testing.T) {
 			// The other read is in flight: its outcome is still recorded.
 			d = x.finish(t, "b", done(good))
 			e := cases.Want[*events.ExecutionHalted](t, d.Events)
-			want := map[string]events.ActionStatus{"a": events.ActionStatus(name), "b": "completed", "m": "never_dispatched", "p": "never_dispatched"}
+			want := map[string]events.ActionStatus{"a": "failed", "b": "completed", "m": "never_dispatched", "p": "never_dispatched"}
 			if diff := cmp.Diff(want, statuses(&e.Execution)); diff != "" {
 				t.Fatal(diff)
 			}
