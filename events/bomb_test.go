@@ -154,7 +154,7 @@ func TestPublicMsgpackSuite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var accepted, refused int
 	lines := bufio.NewScanner(file)
 	for lines.Scan() {

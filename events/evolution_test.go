@@ -227,8 +227,7 @@ func TestMissingMembersAreErrors(t *testing.T) {
 func optionalMembers(t *testing.T, typ reflect.Type) map[string]bool {
 	t.Helper()
 	optional := map[string]bool{}
-	for i := range typ.NumField() {
-		f := typ.Field(i)
+	for f := range typ.Fields() {
 		if f.Anonymous {
 			maps.Copy(optional, optionalMembers(t, f.Type))
 			continue

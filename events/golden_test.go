@@ -216,7 +216,6 @@ func checkNames(t *testing.T, typ reflect.Type, seen map[reflect.Type]bool) {
 		}
 		seen[typ] = true
 		for f := range typ.Fields() {
-			f := f
 			if f.IsExported() && !f.Anonymous && f.Tag.Get("json") == "" {
 				t.Errorf("%s.%s has no JSON name", typ, f.Name)
 			}

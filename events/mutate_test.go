@@ -51,40 +51,40 @@ func mutate(r *rand.Rand, data []byte) []byte {
 
 // checkDecode fails unless bytes are refused with a known error or read as
 // something that is written as exactly these bytes.
-func checkDecode(t testing.TB, record events.Record) (accepted bool) {
-	t.Helper()
+func checkDecode(tb testing.TB, record events.Record) (accepted bool) {
+	tb.Helper()
 	c, err := events.Decode(record)
 	if err != nil {
 		if !errors.Is(err, events.ErrMalformed) && !errors.Is(err, events.ErrVersion) && !errors.Is(err, events.ErrTooLarge) && !errors.Is(err, events.ErrSubject) {
-			t.Fatalf("an error of no kind: %v", err)
+			tb.Fatalf("an error of no kind: %v", err)
 		}
 		return false
 	}
 	again, err := events.Encode(&c)
 	if err != nil {
-		t.Fatalf("%x was read and cannot be written: %v", record.Data, err)
+		tb.Fatalf("%x was read and cannot be written: %v", record.Data, err)
 	}
 	if !bytes.Equal(again, record.Data) {
-		t.Fatalf("read and written again it differs\n got %x\nfrom %x", again, record.Data)
+		tb.Fatalf("read and written again it differs\n got %x\nfrom %x", again, record.Data)
 	}
 	return true
 }
 
-func checkDecodePayload(t testing.TB, name string, data []byte) (accepted bool) {
-	t.Helper()
+func checkDecodePayload(tb testing.TB, name string, data []byte) (accepted bool) {
+	tb.Helper()
 	p, err := events.DecodePayload(name, data)
 	if err != nil {
 		if !errors.Is(err, events.ErrMalformed) && !errors.Is(err, events.ErrVersion) {
-			t.Fatalf("an error of no kind: %v", err)
+			tb.Fatalf("an error of no kind: %v", err)
 		}
 		return false
 	}
 	again, err := events.EncodePayload(p)
 	if err != nil {
-		t.Fatalf("%x was read and cannot be written: %v", data, err)
+		tb.Fatalf("%x was read and cannot be written: %v", data, err)
 	}
 	if !bytes.Equal(again, data) {
-		t.Fatalf("%s: read and written again it differs\n got %x\nfrom %x", name, again, data)
+		tb.Fatalf("%s: read and written again it differs\n got %x\nfrom %x", name, again, data)
 	}
 	return true
 }

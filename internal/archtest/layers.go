@@ -146,6 +146,9 @@ var layers = []layer{
 	{match: []string{"internal/api/..."}, own: slices.Concat(pureOwn, []string{"internal/api/...", "internal/journal", "internal/intake", "internal/bundle", "internal/projector/...", "internal/render/...", "projections/*"}), ext: []string{jsonx}},
 	{match: []string{"internal/cli/..."}, own: []string{"events/...", "internal/...", "projections/*"}, ext: []string{cobra, pflag, yamlNodes, jsonx, ulid}},
 
+	// Generated descriptions of the protocol; nothing that ships imports them.
+	{match: []string{"internal/protocoldoc/..."}, own: []string{"events/...", "internal/protocoldoc"}, ext: []string{jsonx}},
+
 	// Tests and what only they use.
 	{match: []string{"internal/req/..."}, own: []string{"internal/req"}, testOnly: true},
 	{match: []string{"internal/archtest"}, own: []string{"internal/req"}, testOnly: true},
