@@ -12,7 +12,6 @@ import (
 	"example.org/mandate/events/eventstest"
 	"example.org/mandate/internal/journal"
 	"example.org/mandate/internal/journal/memory"
-	"example.org/mandate/internal/req"
 	"example.org/mandate/internal/sealing"
 )
 
@@ -433,7 +432,6 @@ func TestNoPrivateTextInTheClear(t *testing.T) {
 	if records != len(events.Types()) || bodies < 60 || opened != bodies {
 		t.Errorf("%d commits, %d bodies, %d of them opened again", records, bodies, opened)
 	}
-	req.Covers(t, "IK-3.10")
 }
 
 // checkSealed checks the blobs of a record, and that its bodies open again.
