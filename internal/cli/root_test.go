@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/req"
 )
 
 // use runs a command line and returns its exit code and what it wrote.
@@ -200,9 +201,13 @@ func TestVersion(t *testing.T) {
 
 // TestExitCodes fixes the contract.
 func TestExitCodes(t *testing.T) {
+	req.Covers(t, "C3-RUN-005.g")
 	want := map[events.Tag]int{
 		events.TagCompleted: 0, events.TagRejected: 10, events.TagUnresolved: 11, events.TagUnsupported: 12,
 		events.TagInconclusive: 13, events.TagFailed: 14, events.TagCancelled: 15, events.TagIndeterminate: 16,
+	}
+	if len(events.Tags()) != len(want) {
+		t.Errorf("the outcomes are %v", events.Tags())
 	}
 	for _, tag := range events.Tags() {
 		if got := exitOf(tag); got != want[tag] {

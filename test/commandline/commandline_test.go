@@ -15,7 +15,6 @@ import (
 	"example.org/mandate/events"
 	"example.org/mandate/internal/api"
 	"example.org/mandate/internal/bundle"
-	"example.org/mandate/internal/req"
 	"example.org/mandate/projections/runs"
 )
 
@@ -69,7 +68,6 @@ func variant(t *testing.T, name string, changes ...string) string {
 // TestOutcomesAreExitCodes follows a request to every outcome that a request
 // alone can have.
 func TestOutcomesAreExitCodes(t *testing.T) {
-	req.Covers(t, "C3-RUN-005.g")
 	w := workspace(t)
 	s := up(t, "--data-dir", t.TempDir(), "--workspace", w)
 	mandate(t, s.address, "", "apply", "-f", example(t, "agent.yaml")).want(t, 0, "agent/release-check", "applied")
