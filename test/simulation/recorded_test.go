@@ -42,15 +42,19 @@ func private(kind int) *events.IntentRequest {
 	return r
 }
 
-// eventSchemas compiles the published schemas of every event type.
-func eventSchemas(t *testing.T) map[string]*jsonschema.Schema {
+// documents are the names of the documents that bodies hold.
+var documents = []string{"document.intent-request", "document.outcome-spec", "document.plan", "document.document"}
+
+// publishedSchemas compiles the published schemas of every event type and of
+// documents.
+func publishedSchemas(t *testing.T) map[string]*jsonschema.Schema {
 	t.Helper()
 	root, err := req.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	compiled := map[string]*jsonschema.Schema{}
-	for _, name := range events.Types() {
+	for _, name := range append(events.Types(), documents...) {
 		data, err := fs.ReadFile(os.DirFS(filepath.Join(root, "docs", "protocol", "schemas")), name+".json")
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +77,7 @@ func eventSchemas(t *testing.T) map[string]*jsonschema.Schema {
 // Whatever happens to a run, no private text of it is ever in what the streams
 // hold, and every event follows its published schema.
 func TestWhatIsRecorded(t *testing.T) {
-	schemas := eventSchemas(t)
+	schemas := publishedSchemas(t)
 	view := newRegistry()
 	seen, opened := map[string]int{}, 0
 	for seed := range uint64(40) {
@@ -97,6 +101,11 @@ func TestWhatIsRecorded(t *testing.T) {
 	t.Logf("events by type: %v", seen)
 	if len(seen) < 20 || seen["mandate.evaluator.run-concluded.v1"] < 40 {
 		t.Errorf("only %d event types were recorded: %v", len(seen), seen)
+	}
+	for _, name := range documents {
+		if seen[name] < 20 {
+			t.Errorf("only %d of %s were recorded", seen[name], name)
+		}
 	}
 	if opened < 100 {
 		t.Errorf("only %d bodies with private text: the test hides nothing", opened)
@@ -159,6 +168,32 @@ func (w *world) checkRecord(t *testing.T, record events.Record, schemas map[stri
 				opened++
 			}
 		}
+		if name, body := documentOf(e.Data); name != "" {
+			content, open := body.Content()
+			document, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
+			if err != nil || !open {
+				t.Fatalf("%s of %s: %v", name, e.Type(), err)
+			}
+			seen[name]++
+			if err := schemas[name].Validate(document); err != nil {
+				t.Errorf("%s of %s does not follow its schema: %v", name, e.Type(), err)
+			}
+		}
 	}
 	return opened
+}
+
+// documentOf returns the document that an event is about, and its name.
+func documentOf(payload events.Payload) (string, events.Body) {
+	switch e := payload.(type) {
+	case *events.Submitted:
+		return documents[0], e.Request
+	case *events.SpecProposed:
+		return documents[1], e.Spec
+	case *events.PlanProposed:
+		return documents[2], e.Plan
+	case *events.DocumentPresented:
+		return documents[3], e.Document
+	}
+	return "", events.Body{}
 }
