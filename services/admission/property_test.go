@@ -194,6 +194,7 @@ func checkAdmitted(t *rapid.T, w *cases.World, d *desk, e *events.RevisionAdmitt
 
 // Limits of nothing allow nothing: the first use of each is refused.
 func TestZeroLimits(t *testing.T) {
+	req.Covers(t, "C3-RUN-004.b")
 	for _, resource := range []string{"attempts", "revisions", "actions", "elapsed_millis"} {
 		t.Run(resource, func(t *testing.T) {
 			r := cases.Request(readPlan())

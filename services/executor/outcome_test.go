@@ -317,7 +317,7 @@ func TestResults(t *testing.T) {
 		"of another type":    {`"all good"`, 1 << 16, events.ResultFailed, events.HaltFailed, events.CodeOutputInvalid, nil},
 		"not JSON":           {`all good`, 1 << 16, events.ResultFailed, events.HaltFailed, events.CodeOutputInvalid, nil},
 		"too large":          {good, int64(len(good)) - 1, events.ResultUnavailable, events.HaltBudget, events.CodeBudgetExhausted, []string{"C3-RUN-002.k"}},
-		"nothing allowed":    {good, 0, events.ResultUnavailable, events.HaltBudget, events.CodeBudgetExhausted, nil},
+		"nothing allowed":    {good, 0, events.ResultUnavailable, events.HaltBudget, events.CodeBudgetExhausted, []string{"C3-RUN-004.b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.covers != nil {
