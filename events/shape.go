@@ -70,7 +70,9 @@ func isZero(v reflect.Value) bool {
 		return v.Len() == 0
 	case reflect.Struct:
 		if v.Type() == bodyType {
-			return v.Field(0).Len() == 0 // the commitment comes first
+			// The commitment comes first. A body that still has to be sealed is
+			// there too, and an error for who writes it.
+			return v.Field(0).Len() == 0 && !v.FieldByName("open").Bool()
 		}
 	}
 	return v.IsZero()
