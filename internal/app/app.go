@@ -43,6 +43,7 @@ type App struct {
 
 	embedded   *server.Server
 	conn       *nats.Conn
+	more       []*nats.Conn
 	journal    journal.Journal
 	keys       *sealing.Keyring
 	sealer     *sealing.Sealer
@@ -151,6 +152,9 @@ func (a *App) background(name string, f func(context.Context) error) {
 	})
 }
 
+// moreConnections is how many connections a process has beside the first.
+const moreConnections = 4
+
 func (a *App) startNATS(context.Context) error {
 	if a.o.NATSURL == "" {
 		embedded, url, err := startServer(a.o)
@@ -172,13 +176,21 @@ func (a *App) startNATS(context.Context) error {
 	}
 	a.conn = conn
 	a.onStop("NATS connection", func(context.Context) error { conn.Close(); return nil })
+	for range moreConnections {
+		more, err := connect(a.o, a.embedded, "mandate "+a.writer)
+		if err != nil {
+			return err
+		}
+		a.more = append(a.more, more)
+		a.onStop("NATS connection", func(context.Context) error { more.Close(); return nil })
+	}
 	return nil
 }
 
 func (a *App) config() jetstream.Config {
 	return jetstream.Config{
 		Replicas: a.o.Replicas, PartitionGroups: a.o.PartitionGroups, Readers: readers(),
-		SyncAlways: a.o.SyncAlways, Production: a.o.Production, Accept: a.o.Accept, Logger: a.logger,
+		More: a.more, SyncAlways: a.o.SyncAlways, Production: a.o.Production, Accept: a.o.Accept, Logger: a.logger,
 		Fatal: func(err error) { a.cancel(err) },
 	}
 }

@@ -118,6 +118,9 @@ type Delivery interface {
 	// Ack settles the delivery: it will not come again. It returns after the
 	// broker confirmed it, or the context of Consume ended.
 	Ack()
+	// Pass settles a delivery that nothing followed from, without waiting for
+	// the broker: it may come again.
+	Pass()
 	// Retry gives the delivery back, to be delivered again after delay before
 	// any later record of the run.
 	Retry(delay time.Duration)

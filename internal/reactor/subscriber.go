@@ -3,7 +3,6 @@ package reactor
 import (
 	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -105,7 +104,7 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 		defer close(out)
 		for d := range deliveries {
 			if d.Timer() == "" && !concerns(d.Record(), types) {
-				s.pass(d)
+				d.Pass()
 				continue
 			}
 			s.emit(ctx, d, out)
@@ -114,17 +113,10 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	return out, nil
 }
 
-// pass acknowledges a delivery that concerns nobody here.
-func (s *subscriber) pass(d journal.Delivery) {
-	d.Release()
-	s.active.Go(d.Ack)
-}
-
 // emit hands one delivery to the router and settles it when the router did.
 func (s *subscriber) emit(ctx context.Context, d journal.Delivery, out chan<- *message.Message) {
 	record := d.Record()
 	m := message.NewMessage(record.Header[events.HeaderCommit], record.Data)
-	maps.Copy(m.Metadata, record.Header)
 	middleware.SetCorrelationID(record.Header[events.HeaderCorrelation], m)
 	m.SetContext(context.WithValue(ctx, deliveryKey{}, d))
 	select {

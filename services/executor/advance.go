@@ -185,11 +185,10 @@ func (d *draft) prechecks(n events.AdmittedNode) (checks []string, unmet string)
 		return nil, ""
 	}
 	var spec events.OutcomeSpec
-	var request events.IntentRequest
-	if !read(d.state.Admitted.Spec, &spec) || !read(d.state.Admitted.Request, &request) {
+	if !read(d.state.Admitted.Spec, &spec) || !d.documents() {
 		return nil, n.Prechecks[0]
 	}
-	facts := d.facts(&request)
+	facts := d.facts()
 	for _, id := range n.Prechecks {
 		i := slices.IndexFunc(spec.Requirements, func(r events.Requirement) bool { return r.ID == id })
 		if i < 0 {
@@ -209,12 +208,26 @@ func read(b events.Body, into any) bool {
 	return ok && json.Unmarshal(content, into) == nil
 }
 
-func (d *draft) facts(request *events.IntentRequest) outcome.Facts {
-	input, err := jsonvalue.Parse(request.Input.Value, jsonvalue.DefaultLimits)
-	if err != nil {
-		input = nil
+// documents reads the plan and the request's input, once for a decision.
+func (d *draft) documents() bool {
+	if d.plan != nil {
+		return true
 	}
-	f := outcome.Facts{Run: d.in.Run.Run, Input: input, Results: map[string]outcome.Result{}, Evidence: d.state.Evidence}
+	var p events.Plan
+	var request events.IntentRequest
+	if !read(d.state.Admitted.Plan, &p) || !read(d.state.Admitted.Request, &request) {
+		return false
+	}
+	if input, err := jsonvalue.Parse(request.Input.Value, jsonvalue.DefaultLimits); err == nil {
+		d.input = input
+	}
+	d.plan = &p
+	return true
+}
+
+// facts is what was observed so far.
+func (d *draft) facts() outcome.Facts {
+	f := outcome.Facts{Run: d.in.Run.Run, Input: d.input, Results: map[string]outcome.Result{}, Evidence: d.state.Evidence}
 	for node, record := range d.state.Results {
 		r := outcome.Result{ResultRecord: record}
 		if content, ok := record.Value.Content(); ok {
@@ -230,18 +243,16 @@ func (d *draft) facts(request *events.IntentRequest) outcome.Facts {
 // arguments resolves the exact arguments, checks them against the schema, and
 // against what a person confirmed, byte for byte.
 func (d *draft) arguments(n events.AdmittedNode, definition *registry.Capability) ([]byte, bool) {
-	var p events.Plan
-	var request events.IntentRequest
-	if !read(d.state.Admitted.Plan, &p) || !read(d.state.Admitted.Request, &request) {
+	if !d.documents() {
 		d.err = nonsense(events.CodeContentUnavailable, "the plan cannot be read")
 		return nil, false
 	}
-	node, ok := plan.Find(&p, n.ID)
+	node, ok := plan.Find(d.plan, n.ID)
 	if !ok || node.Capability != n.Capability {
 		d.halt(events.HaltChanged, diagnostic(events.CodeDependencyChanged, "the plan is not the one that was admitted", "submit the request again"))
 		return nil, false
 	}
-	facts := d.facts(&request)
+	facts := d.facts()
 	outputs := map[string]any{}
 	for id, r := range facts.Results {
 		if r.Known && r.Status == events.ResultComplete {

@@ -35,6 +35,9 @@ type draft struct {
 	state State
 	in    decider.Input
 	err   error
+
+	plan  *events.Plan // once it was read
+	input any          // of the request, parsed
 }
 
 func (d *draft) emit(p events.Payload) {
@@ -54,6 +57,8 @@ func (d *draft) deliver(p events.Payload) error {
 		}
 		admitted := *e
 		admitted.Heads = decider.Heads(e.Heads, d.in.Commit)
+		// What only explains the decision stays with admission.
+		admitted.Bounds, admitted.Decision = []events.Bound{}, events.DecisionRecord{Selected: admitted.ID, Algorithm: e.Decision.Algorithm, Disposition: "accepted"}
 		d.emit(&events.RevisionAccepted{Admitted: admitted})
 		d.advance()
 	case *events.RunCancelled:

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"example.org/mandate/events"
@@ -59,6 +60,10 @@ type Config struct {
 	// Accept names the weakness.
 	Production bool
 	Accept     []string
+
+	// More are further connections of the same identity. With some, publishes,
+	// acknowledgments and reads do not wait behind one another.
+	More []*nats.Conn
 
 	// Logger gets alarms; default is the default logger.
 	Logger *slog.Logger

@@ -210,7 +210,7 @@ func (l *lanes) keepAlive() {
 		l.mu.Unlock()
 		for _, reply := range replies {
 			// A lost heartbeat is made up for by the next.
-			_ = l.journal.conn.Publish(reply, []byte("+WPI"))
+			_ = l.journal.line(reply).Publish(reply, []byte("+WPI"))
 		}
 	}
 }

@@ -71,11 +71,29 @@ func (d *delivery) Ack() {
 	}
 }
 
+// Pass implements [journal.Delivery]. An acknowledgment that is lost is sent
+// again when the delivery comes again.
+func (d *delivery) Pass() {
+	l := d.lanes
+	l.mu.Lock()
+	if d.settled {
+		l.mu.Unlock()
+		return
+	}
+	d.settled = true
+	l.remove(d)
+	delete(l.held, d.record.Sequence)
+	l.settled.put(d.record.Sequence, struct{}{})
+	reply := d.reply
+	l.mu.Unlock()
+	_ = l.journal.line(reply).Publish(reply, []byte("+ACK"))
+}
+
 // confirm acknowledges and waits one try for the broker to say so.
 func (l *lanes) confirm(reply string) bool {
 	ctx, cancel := context.WithTimeout(l.ctx, l.journal.config.Try)
 	defer cancel()
-	_, err := l.journal.conn.RequestWithContext(ctx, reply, []byte("+ACK"))
+	_, err := l.journal.line(reply).RequestWithContext(ctx, reply, []byte("+ACK"))
 	if err != nil && !errors.Is(err, nats.ErrTimeout) && !errors.Is(err, context.DeadlineExceeded) {
 		_ = wait(l.ctx, retryPause) // it answered at once: do not spin
 	}

@@ -237,7 +237,7 @@ func (j *Journal) publishBatch(group []*waiting) (pubAck, error) {
 	id = id[max(0, len(id)-40):] // at most 64 bytes, and unique at its end
 	last := len(group) - 1
 	for i, w := range group[:last] {
-		if err := j.conn.PublishMsg(batchMsg(w.msg, id, i+1, false)); err != nil {
+		if err := j.line(w.msg.Subject).PublishMsg(batchMsg(w.msg, id, i+1, false)); err != nil {
 			return pubAck{}, err
 		}
 	}

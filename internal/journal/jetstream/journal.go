@@ -15,7 +15,8 @@ import (
 
 // Journal implements [journal.Journal]. It is safe for concurrent use.
 type Journal struct {
-	conn   *nats.Conn
+	conn   *nats.Conn   // for everything that is not said below
+	lines  []*nats.Conn // conn and those of config.More
 	config Config
 	ctx    context.Context //nolint:containedctx // the life of the journal, ended by Close
 	cancel context.CancelFunc
@@ -48,7 +49,7 @@ func Open(ctx context.Context, conn *nats.Conn, config Config) (*Journal, error)
 	if err := guard(ctx, js, &config); err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j := &Journal{conn: conn, config: config, fresh: make(map[events.Owner]chan struct{})}
+	j := &Journal{conn: conn, lines: append([]*nats.Conn{conn}, config.More...), config: config, fresh: make(map[events.Owner]chan struct{})}
 	// The journal outlives the call that opened it.
 	j.ctx, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if config.SyncAlways && config.Replicas == 1 {
@@ -59,20 +60,6 @@ func Open(ctx context.Context, conn *nats.Conn, config Config) (*Journal, error)
 	}
 	j.watch()
 	return j, nil
-}
-
-// watch makes what the broker reports aside end the process: a denied publish
-// or request is otherwise only a timeout.
-func (j *Journal) watch() {
-	before := j.conn.ErrorHandler()
-	j.conn.SetErrorHandler(func(conn *nats.Conn, sub *nats.Subscription, err error) {
-		if before != nil {
-			before(conn, sub, err)
-		}
-		if errors.Is(err, nats.ErrPermissionViolation) || errors.Is(err, nats.ErrAuthorization) {
-			j.config.Fatal(fmt.Errorf("jetstream: %w", err))
-		}
-	})
 }
 
 // Close implements [journal.Journal]. It does not close the connection.

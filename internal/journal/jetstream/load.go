@@ -250,16 +250,16 @@ func (j *Journal) batch(ctx context.Context, stream string, query msgQuery) ([]*
 	if err != nil {
 		return nil, err
 	}
-	inbox := j.conn.NewInbox()
+	inbox := j.reads().NewInbox()
 	// The room is for the answers and the status behind them: the default room
 	// of a subscription is half a megabyte, for each question.
 	answers := make(chan *nats.Msg, max(query.Batch, 1)+8)
-	sub, err := j.conn.ChanSubscribe(inbox, answers)
+	sub, err := j.reads().ChanSubscribe(inbox, answers)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = sub.Unsubscribe() }() // the connection may be gone
-	if err := j.conn.PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request); err != nil {
+	if err := j.reads().PublishRequest("$JS.API.DIRECT.GET."+stream, inbox, request); err != nil {
 		return nil, err
 	}
 	var list []*message

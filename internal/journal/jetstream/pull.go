@@ -43,6 +43,12 @@ func newPuller(j *Journal, r Reader, g group, l *lanes) *puller {
 	return &puller{journal: j, reader: r, group: g, lanes: l, stream: streamOf(r.Source), durable: durable(r, g)}
 }
 
+// line is the connection over which the durable's deliveries come and are
+// acknowledged.
+func (p *puller) line() *nats.Conn {
+	return p.journal.line("$JS.ACK." + p.stream + "." + p.durable + ".")
+}
+
 // errReset asks for a reset of the durable.
 var errReset = errors.New("jetstream: start over from what is acknowledged")
 
@@ -133,8 +139,8 @@ func (p *puller) expiry() time.Duration { return p.journal.config.PinnedTTL / 2 
 // session listens until something is wrong.
 func (p *puller) session(ctx context.Context) error {
 	p.close()
-	p.inbox = p.journal.conn.NewInbox()
-	sub, err := p.journal.conn.SubscribeSync(p.inbox)
+	p.inbox = p.line().NewInbox()
+	sub, err := p.line().SubscribeSync(p.inbox)
 	if err != nil {
 		return err
 	}
@@ -190,7 +196,7 @@ func (p *puller) pull() error {
 		return err
 	}
 	p.outstanding = window
-	return p.journal.conn.PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+p.stream+"."+p.durable, p.inbox, data)
+	return p.line().PublishRequest("$JS.API.CONSUMER.MSG.NEXT."+p.stream+"."+p.durable, p.inbox, data)
 }
 
 // status handles an answer that is no message.
@@ -242,7 +248,7 @@ func (p *puller) take(msg *nats.Msg) error {
 	}
 	if p.lanes.add(d) {
 		// Acknowledged before; the broker had not heard.
-		return p.journal.conn.Publish(msg.Reply, []byte("+ACK"))
+		return p.line().Publish(msg.Reply, []byte("+ACK"))
 	}
 	return nil
 }

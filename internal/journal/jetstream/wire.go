@@ -70,7 +70,7 @@ func (j *Journal) ask(ctx context.Context, msg *nats.Msg, answer any) error {
 
 // askOnce sends one request and waits for the answer until ctx ends.
 func (j *Journal) askOnce(ctx context.Context, msg *nats.Msg, answer any) error {
-	reply, err := j.conn.RequestMsgWithContext(ctx, msg)
+	reply, err := j.line(msg.Subject).RequestMsgWithContext(ctx, msg)
 	if err != nil {
 		return err
 	}

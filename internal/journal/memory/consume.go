@@ -319,6 +319,9 @@ func (d *delivery) Ack() {
 	j.changed()
 }
 
+// Pass implements [journal.Delivery].
+func (d *delivery) Pass() { d.Ack() }
+
 // Retry implements [journal.Delivery].
 func (d *delivery) Retry(delay time.Duration) {
 	j := d.journal
