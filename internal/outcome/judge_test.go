@@ -322,3 +322,21 @@ func ExampleJudge() {
 	fmt.Println(v.Verdict, v.Results)
 	// Output: unmet [result-1]
 }
+
+// Evidence that is not of exactly this result and run is not named by a
+// verdict, even where the strength does not matter.
+func TestVerdictsNameOnlyTheirOwnEvidence(t *testing.T) {
+	req.Covers(t, "OD-3.6.10", "OD-3.4.5")
+	for name, change := range map[string]func(*events.EvidenceRecord){
+		"another action": func(e *events.EvidenceRecord) { e.Action = "action-x" },
+		"another run":    func(e *events.EvidenceRecord) { e.Run = "other" },
+		"another scope":  func(e *events.EvidenceRecord) { e.Scope = "other" },
+	} {
+		f := facts(t)
+		change(&f.Evidence[0])
+		v := outcome.Judge(events.Requirement{Predicate: field("/failed", "eq", "0"), Strength: events.StrengthAsserted}, f)
+		if v.Verdict != events.VerdictMet || v.Strength != events.StrengthAsserted || len(v.Evidence) > 0 {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
