@@ -148,6 +148,14 @@ func splitType(eventType string) (name string, version int, ok bool) {
 	return eventType[:i], version, err == nil && version > 0
 }
 
+// TypeName returns a type name without its version.
+func TypeName(eventType string) string {
+	if i := strings.LastIndex(eventType, ".v"); i >= 0 {
+		return eventType[:i]
+	}
+	return eventType
+}
+
 // ShortType returns the part of a type name that people read:
 // "revision-admitted" for "mandate.admission.revision-admitted.v1".
 func ShortType(eventType string) string {

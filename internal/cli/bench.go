@@ -32,6 +32,7 @@ func (c *cli) bench() *cobra.Command {
 				return usage("the measurement makes no sense", "give a duration above zero and concurrencies from 1 to 4096")
 			}
 			o.Progress = c.note
+			c.tuneCollector()
 			report, err := bench.Run(command.Context(), o)
 			if err != nil {
 				return fmt.Errorf("bench: %w", err)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,6 +144,17 @@ func (c *cli) remoteOptions(p *process) (app.Options, error) {
 	return o, nil
 }
 
+// collectorPercent is how much garbage a process lets grow, in percent of what
+// is live, unless GOGC says otherwise. What a run leaves behind is short-lived
+// and what is live is small, so collecting less often costs little memory.
+const collectorPercent = 300
+
+func (c *cli) tuneCollector() {
+	if _, set := c.Environment("GOGC"); !set {
+		debug.SetGCPercent(collectorPercent)
+	}
+}
+
 func (c *cli) up() *cobra.Command {
 	p := &process{}
 	command := &cobra.Command{
@@ -195,6 +207,7 @@ func (c *cli) serve() *cobra.Command {
 
 // live runs a process until ctx ends or it cannot go on.
 func (c *cli) live(ctx context.Context, o app.Options) error {
+	c.tuneCollector()
 	if err := o.Check(); err != nil {
 		return configuration(err.Error(), "correct the settings; mandate check says whether they are right")
 	}

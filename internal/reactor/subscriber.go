@@ -37,7 +37,7 @@ func (s *subscriber) only(topic string, types []string) {
 	}
 	s.types[topic] = make(map[string]bool, len(types))
 	for _, t := range types {
-		s.types[topic][t] = true
+		s.types[topic][events.TypeName(t)] = true
 	}
 }
 
@@ -49,7 +49,9 @@ func concerns(r events.Record, types map[string]bool) bool {
 		return true
 	}
 	for name := range strings.SplitSeq(names, ",") {
-		if types[name] {
+		// Whatever the version: one that this build cannot read is refused
+		// where it is read, not passed over.
+		if types[events.TypeName(name)] {
 			return true
 		}
 	}
