@@ -10,11 +10,15 @@ import (
 )
 
 // A cursor reads values out of bytes that passed the guard: what it reads is
-// whole, in the one canonical form, and within the limits. It copies what it
-// keeps.
+// whole, in the one canonical form, and within the limits. Binary values are
+// parts of these bytes, not copies: whoever hands bytes in does not change them
+// any more.
 type cursor struct {
 	data []byte
 	at   int
+	// types are the event types that the headers name, in order, nil if they
+	// name none. They let data be read before its type is reached.
+	types []string
 }
 
 // next returns the encoded value at the cursor without its children, and where
@@ -137,8 +141,15 @@ func (d *cursor) events(c *Commit) error {
 		return err
 	}
 	c.Events = make([]Event, 0, room(n))
-	for range n {
-		e, err := d.event()
+	if d.types != nil && n != len(d.types) {
+		return fmt.Errorf("%w: the header names %d events of %d", ErrMalformed, len(d.types), n)
+	}
+	for i := range n {
+		hint := ""
+		if d.types != nil {
+			hint = d.types[i]
+		}
+		e, err := d.event(hint)
 		if err != nil {
 			return err
 		}
@@ -148,8 +159,9 @@ func (d *cursor) events(c *Commit) error {
 }
 
 // event reads one event. Its data comes first in sorted order and its type
-// last, so the data is passed over until the type is known.
-func (d *cursor) event() (Event, error) {
+// last: with a hint the data is read at once, else it is passed over until the
+// type is known. A hint that turns out wrong is an error.
+func (d *cursor) event(hint string) (Event, error) {
 	n, err := d.open(true)
 	if err != nil {
 		return Event{}, err
@@ -166,7 +178,11 @@ func (d *cursor) event() (Event, error) {
 		}
 		switch want {
 		case "data":
-			raw, err = d.raw()
+			if hint != "" {
+				e.Data, err = d.payload(hint)
+			} else {
+				raw, err = d.raw()
+			}
 		case "dataschema":
 			schema, err = d.text()
 		case "id":
@@ -184,8 +200,14 @@ func (d *cursor) event() (Event, error) {
 			return Event{}, fmt.Errorf("event %s: %w", want, err)
 		}
 	}
-	if string(schema) != DataSchema(string(eventType)) {
+	if rest, ok := bytes.CutPrefix(schema, []byte(dataSchemaPrefix)); !ok || !bytes.Equal(rest, eventType) {
 		return Event{}, fmt.Errorf("%w: dataschema of %.80q", ErrMalformed, eventType)
+	}
+	if hint != "" {
+		if string(eventType) != hint {
+			return Event{}, fmt.Errorf("%w: the header names %.80q and the event is %.80q", ErrMalformed, hint, eventType)
+		}
+		return e, nil
 	}
 	inner := cursor{data: raw}
 	e.Data, err = inner.payload(string(eventType))
@@ -310,7 +332,7 @@ func (d *cursor) slice(v reflect.Value) error {
 		if code != msgpcode.Bin8 && code != msgpcode.Bin16 && code != msgpcode.Bin32 {
 			return malformed(i.end, "not binary")
 		}
-		v.SetBytes(append(make([]byte, 0, i.end-i.body), d.data[i.body:i.end]...))
+		v.SetBytes(d.data[i.body:i.end:i.end])
 		return nil
 	}
 	n, err := d.open(false)
@@ -370,14 +392,21 @@ func (d *cursor) structure(v reflect.Value) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.Type().Name(), err)
 	}
-	required := s.required
+	required, next := s.required, 0
 	for range n {
 		name, err := d.text()
 		if err != nil {
 			return err
 		}
-		i, known := s.byName[string(name)]
+		// Members come in the order of their names, so the next one is nearly
+		// always it.
+		i, known := next, next < len(s.members) && s.members[next].name == string(name)
 		if !known {
+			i, known = s.byName[string(name)]
+		}
+		next = i + 1
+		if !known {
+			next = 0
 			if s.extra == nil {
 				return fmt.Errorf("%w: %s has no member %.40q", ErrMalformed, v.Type().Name(), name)
 			}

@@ -3,13 +3,15 @@ package events
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"example.org/mandate/events/canon"
 )
 
 // Decode reads a stored commit. It checks the subject, the headers, the limits
 // and the one canonical form, and computes the chain digest; whether the chain
-// holds is for [CheckNext]. Bodies are not opened.
+// holds is for [CheckNext]. Bodies are not opened. The commit refers to r.Data,
+// which must not be changed any more.
 func Decode(r Record) (Commit, error) {
 	c, err := DecodeHeader(r)
 	if err != nil {
@@ -22,8 +24,14 @@ func Decode(r Record) (Commit, error) {
 		return Commit{}, fmt.Errorf("commit %s: %w", c.ID, err)
 	}
 	d := cursor{data: r.Data}
+	if names := r.Header[HeaderTypes]; names != "" {
+		d.types = strings.Split(names, ",")
+	}
 	if err := d.commit(&c); err != nil {
 		return Commit{}, fmt.Errorf("commit %s: %w", c.ID, err)
+	}
+	if d.types != nil && len(d.types) != len(c.Events) {
+		return Commit{}, fmt.Errorf("commit %s: %w: the header names %d events of %d", c.ID, ErrMalformed, len(d.types), len(c.Events))
 	}
 	return c, nil
 }

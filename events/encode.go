@@ -15,7 +15,9 @@ import (
 var ErrTooLarge = errors.New("events: commit too large")
 
 // DataSchema returns the identifier of the JSON Schema of an event type.
-func DataSchema(eventType string) string { return "urn:mandate:schema:" + eventType }
+func DataSchema(eventType string) string { return dataSchemaPrefix + eventType }
+
+const dataSchemaPrefix = "urn:mandate:schema:"
 
 // Encode returns the canonical body bytes of c and sets c.Digest to its chain
 // digest. Bodies that have no commitment yet are an error: seal first.
