@@ -38,9 +38,9 @@ func TestResourcesAreAllOfTheLimits(t *testing.T) {
 	}
 	v := reflect.ValueOf(l)
 	numbers := map[int64]bool{}
-	for i := range v.NumField() {
-		if v.Field(i).Kind() == reflect.Int64 {
-			numbers[v.Field(i).Int()] = true
+	for _, field := range v.Fields() {
+		if field.Kind() == reflect.Int64 {
+			numbers[field.Int()] = true
 		}
 	}
 	if len(numbers) != len(budget.Resources()) || numbers[0] || len(names) != len(numbers) {

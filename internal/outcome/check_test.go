@@ -1,7 +1,7 @@
 package outcome_test
 
 import (
-	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 		"one requirement too many": {func(s *events.OutcomeSpec) {
 			for i := len(s.Requirements); i <= outcome.MaxRequirements; i++ {
 				s.Requirements = append(s.Requirements, cases.NoneFailed("a"))
-				s.Requirements[i].ID = fmt.Sprint(i)
+				s.Requirements[i].ID = strconv.Itoa(i)
 			}
 		}, events.CodeSpecInvalid, "outcome.requirements", nil},
 	} {
@@ -115,13 +115,13 @@ func TestCheck(t *testing.T) {
 
 func many(n int) (list []events.Deliverable) {
 	for i := range n {
-		list = append(list, events.Deliverable{ID: fmt.Sprint(i), Result: "a"})
+		list = append(list, events.Deliverable{ID: strconv.Itoa(i), Result: "a"})
 	}
 	return list
 }
 
 func FuzzCheck(f *testing.F) {
-	f.Add([]byte(cases.JSON(sound())))
+	f.Add(cases.JSON(sound()))
 	f.Add([]byte(`{"deliverables":[{"id":"a","result":"a","depends_on":["a"]}],"requirements":[{"predicate":{"field":{"value":1e-999999}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s events.OutcomeSpec

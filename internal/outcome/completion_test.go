@@ -39,11 +39,11 @@ func TestDeliverables(t *testing.T) {
 		"not produced":              {nil, nil, false, events.CompletionBlocked, []string{"not produced"}, nil},
 		"not produced, cancelled":   {nil, nil, true, events.CompletionCancelled, []string{"not produced: the run was cancelled"}, nil},
 		"produced before the stop":  {&whole, nil, true, events.CompletionComplete, nil, nil},
-		"failed":                    {ptr(with(events.ResultFailed, false)), nil, false, events.CompletionFailed, []string{"the result is failed"}, nil},
-		"unavailable":               {ptr(with(events.ResultUnavailable, false)), nil, false, events.CompletionFailed, []string{"the result is unavailable"}, nil},
-		"partial":                   {ptr(with(events.ResultPartial, true)), nil, false, events.CompletionPartial, []string{"the result is not complete and valid"}, nil},
-		"complete but not valid":    {ptr(with(events.ResultComplete, false)), nil, false, events.CompletionPartial, []string{"the result is not complete and valid"}, []string{"OD-3.3.3"}},
-		"failed, and a requirement": {ptr(with(events.ResultFailed, false)), verdict(events.VerdictUnknown, events.Must), false, events.CompletionFailed, []string{"the result is failed", "r is unknown"}, nil},
+		"failed":                    {new(with(events.ResultFailed, false)), nil, false, events.CompletionFailed, []string{"the result is failed"}, nil},
+		"unavailable":               {new(with(events.ResultUnavailable, false)), nil, false, events.CompletionFailed, []string{"the result is unavailable"}, nil},
+		"partial":                   {new(with(events.ResultPartial, true)), nil, false, events.CompletionPartial, []string{"the result is not complete and valid"}, nil},
+		"complete but not valid":    {new(with(events.ResultComplete, false)), nil, false, events.CompletionPartial, []string{"the result is not complete and valid"}, []string{"OD-3.3.3"}},
+		"failed, and a requirement": {new(with(events.ResultFailed, false)), verdict(events.VerdictUnknown, events.Must), false, events.CompletionFailed, []string{"the result is failed", "r is unknown"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.covers != nil {
@@ -70,8 +70,6 @@ func TestDeliverables(t *testing.T) {
 		}
 	})
 }
-
-func ptr[T any](v T) *T { return &v }
 
 func TestOverall(t *testing.T) {
 	const complete, partial, blocked, failed, cancelled = events.CompletionComplete, events.CompletionPartial, events.CompletionBlocked, events.CompletionFailed, events.CompletionCancelled

@@ -68,8 +68,9 @@ func contains(literal string) events.Predicate {
 	return events.Predicate{Contains: &events.ContainsPredicate{Result: "log", Path: "/text", Text: events.Operand{Literal: events.JSON(literal)}}}
 }
 
-func newer(left, right string) events.Predicate {
-	return events.Predicate{Newer: &events.NewerPredicate{Left: events.TimeRef{Result: "report", Time: left}, Right: events.TimeRef{Result: "log", Time: right}}}
+// newer asks whether the report was observed not before a time of the log.
+func newer(than string) events.Predicate {
+	return events.Predicate{Newer: &events.NewerPredicate{Left: events.TimeRef{Result: "report", Time: "observed"}, Right: events.TimeRef{Result: "log", Time: than}}}
 }
 
 func TestJudge(t *testing.T) {
@@ -128,16 +129,16 @@ func TestJudge(t *testing.T) {
 		"unit in another case":       {events.Predicate{Unit: &events.UnitPredicate{Result: "report", Path: "/size", Unit: "mb"}}, nil, unmet, nil},
 		"no unit":                    {events.Predicate{Unit: &events.UnitPredicate{Result: "report", Path: "/failed", Unit: "MB"}}, nil, unknown, []string{"OD-11.18"}},
 		"no predicate":               {events.Predicate{}, nil, unknown, nil},
-		"newer":                      {newer("observed", "observed"), at("report", "observed", cases.Start+day), met, nil},
-		"of the same moment":         {newer("observed", "observed"), nil, met, nil},
-		"older":                      {newer("observed", "observed"), at("log", "observed", cases.Start+day), unmet, []string{"OD-11.16"}},
-		"older than its sources":     {newer("observed", "source_modified"), at("log", "source_modified", cases.Start+1), unmet, []string{"OD-11.17", "OD-3.1.12"}},
-		"as new as its sources":      {newer("observed", "source_modified"), at("log", "source_modified", cases.Start), met, nil},
-		"no source date":             {newer("observed", "source_modified"), nil, unknown, []string{"OD-11.13", "OD-10.2.8", "OD-3.4.3"}},
-		"no publication date":        {newer("observed", "published"), nil, unknown, []string{"OD-11.13"}},
-		"published later":            {newer("observed", "published"), at("log", "published", cases.Start+day), unmet, []string{"OD-3.4.2"}},
-		"a time that nobody records": {newer("observed", "felt"), nil, unknown, nil},
-		"date of unnamed evidence":   {newer("observed", "observed"), func(f *outcome.Facts) { change(f, "log", func(r *outcome.Result) { r.Evidence = nil }) }, unknown, nil},
+		"newer":                      {newer("observed"), at("report", "observed", cases.Start+day), met, nil},
+		"of the same moment":         {newer("observed"), nil, met, nil},
+		"older":                      {newer("observed"), at("log", "observed", cases.Start+day), unmet, []string{"OD-11.16"}},
+		"older than its sources":     {newer("source_modified"), at("log", "source_modified", cases.Start+1), unmet, []string{"OD-11.17", "OD-3.1.12"}},
+		"as new as its sources":      {newer("source_modified"), at("log", "source_modified", cases.Start), met, nil},
+		"no source date":             {newer("source_modified"), nil, unknown, []string{"OD-11.13", "OD-10.2.8", "OD-3.4.3"}},
+		"no publication date":        {newer("published"), nil, unknown, []string{"OD-11.13"}},
+		"published later":            {newer("published"), at("log", "published", cases.Start+day), unmet, []string{"OD-3.4.2"}},
+		"a time that nobody records": {newer("felt"), nil, unknown, nil},
+		"date of unnamed evidence":   {newer("observed"), func(f *outcome.Facts) { change(f, "log", func(r *outcome.Result) { r.Evidence = nil }) }, unknown, nil},
 		"no result":                  {field("/failed", "eq", "0"), func(f *outcome.Facts) { delete(f.Results, "report") }, unknown, []string{"OD-3.4.4"}},
 		"result of another run":      {field("/failed", "eq", "0"), func(f *outcome.Facts) { change(f, "report", func(r *outcome.Result) { r.Run = "other" }) }, unknown, []string{"OD-3.6.10", "OD-3.6.11"}},
 		"result that is not complete": {field("/failed", "eq", "0"), func(f *outcome.Facts) {
@@ -157,7 +158,7 @@ func TestJudge(t *testing.T) {
 		"evidence for another run":    {field("/failed", "eq", "0"), func(f *outcome.Facts) { f.Evidence[0].Scope = "other" }, unknown, []string{"OD-3.6.11"}},
 		"evidence of another action":  {field("/failed", "eq", "0"), func(f *outcome.Facts) { f.Evidence[0].Action = "action-x" }, unknown, []string{"OD-3.1.14", "OD-3.6.10"}},
 		"unmet whatever the evidence": {field("/failed", "eq", "1"), func(f *outcome.Facts) { f.Evidence = nil }, unmet, nil},
-		"one of two only asserted":    {newer("observed", "observed"), func(f *outcome.Facts) { f.Evidence[1].Strength = events.StrengthAsserted }, unknown, []string{"OD-3.1.15"}},
+		"one of two only asserted":    {newer("observed"), func(f *outcome.Facts) { f.Evidence[1].Strength = events.StrengthAsserted }, unknown, []string{"OD-3.1.15"}},
 		"nothing is known":            {field("/failed", "eq", "0"), func(f *outcome.Facts) { *f = outcome.Facts{} }, unknown, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -224,7 +225,7 @@ func TestRequirementsAreSeparate(t *testing.T) {
 	at("log", "source_modified", cases.Start+day)(&f)
 	verdicts := map[string]events.Verdict{}
 	for name, p := range map[string]events.Predicate{
-		"citation": contains(`"1.2"`), "freshness": newer("observed", "source_modified"),
+		"citation": contains(`"1.2"`), "freshness": newer("source_modified"),
 		"relevance": {Producer: &events.ProducerPredicate{Result: "log", Capability: events.CapabilityRef{Name: "changelog", Version: 1}}},
 	} {
 		verdicts[name] = outcome.Judge(events.Requirement{Predicate: p, Strength: events.StrengthObserved}, f).Verdict

@@ -367,7 +367,7 @@ func FuzzCheck(f *testing.F) {
 		cases.Plan(cases.Read("a")), cases.Plan(cases.Read("a", "b"), cases.Read("b", "a")),
 		cases.Plan(cases.Read("a"), with(cases.Write("b", "publish", "a"), "word", cases.Output("a", "/text"))),
 	} {
-		f.Add([]byte(cases.JSON(p)))
+		f.Add(cases.JSON(p))
 	}
 	f.Add([]byte(`{"nodes":[{"id":"a","arguments":{"word":{"literal":null,"input":"","output":{"node":"a","path":"/~2"}}}}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {

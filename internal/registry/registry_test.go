@@ -222,7 +222,7 @@ func TestFacts(t *testing.T) {
 func TestAgentsAreImmutable(t *testing.T) {
 	req.Covers(t, "IK-0.2", "OD-4.4.14")
 	w := cases.NewWorld()
-	applied := cases.Applied(events.KindAgent, cases.Agent, w.Agent).(*events.AgentApplied)
+	applied := cases.AppliedAgent(w.Agent)
 	before := w.View()
 	before = cases.Evolve(before, applied)
 	old, _ := before.Agent(cases.Agent)
@@ -301,7 +301,7 @@ func TestInvalidResourcesAreKeptOut(t *testing.T) {
 	if _, ok := w.View().Agent(cases.Agent); ok {
 		t.Error("an agent under a policy that approves writes compiles")
 	}
-	broken := cases.Applied(events.KindAgent, cases.Agent, w.Agent).(*events.AgentApplied)
+	broken := cases.AppliedAgent(w.Agent)
 	broken.Definition = events.JSON(`{`)
 	if v := cases.Evolve(registry.View{}, broken); len(v.Names(events.KindAgent)) > 0 || v.Epoch != 1 {
 		t.Errorf("epoch %d with %v", v.Epoch, v.Names(events.KindAgent))
@@ -365,9 +365,9 @@ func TestNormalize(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	view := cases.NewWorld().View()
 	kinds := []events.Kind{events.KindAgent, events.KindCapability, events.KindPolicy, events.KindPackage, events.KindRoutes}
-	f.Add(0, []byte(cases.JSON(cases.NewWorld().Agent)))
-	f.Add(1, []byte(cases.JSON(cases.Capability(events.EffectRead, events.ConfirmationNone))))
-	f.Add(2, []byte(cases.JSON(cases.NewWorld().Policy)))
+	f.Add(0, cases.JSON(cases.NewWorld().Agent))
+	f.Add(1, cases.JSON(cases.Capability(events.EffectRead, events.ConfirmationNone)))
+	f.Add(2, cases.JSON(cases.NewWorld().Policy))
 	f.Fuzz(func(t *testing.T, kind int, data []byte) {
 		if len(data) > 1<<16 {
 			return

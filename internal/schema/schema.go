@@ -47,6 +47,9 @@ func Compile(document events.JSON) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
+	if err := checkCost(compiled); err != nil {
+		return nil, err
+	}
 	return &Schema{compiled: compiled, document: value}, nil
 }
 

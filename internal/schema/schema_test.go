@@ -37,6 +37,36 @@ func TestCompileRefuses(t *testing.T) {
 	}
 }
 
+// doubling is a schema whose parts each apply the next one twice.
+func doubling(levels int, next string) string {
+	var b strings.Builder
+	b.WriteString(`{"$ref":"#/$defs/a0","$defs":{`)
+	for i := range levels {
+		fmt.Fprintf(&b, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
+	}
+	fmt.Fprintf(&b, `"a%d":%s}}`, levels, next)
+	return b.String()
+}
+
+func TestPartsThatMultiply(t *testing.T) {
+	for name, document := range map[string]string{
+		"doubled forty times": doubling(40, `{"type":"string"}`), "doubled at every level": doubling(2, `{"items":{"$ref":"#"}}`),
+		"applied to itself": `{"$ref":"#"}`, "applied to itself, hidden": `{"allOf":[{"anyOf":[{"not":{"$ref":"#"}}]}]}`,
+	} {
+		if _, err := schema.Compile(events.JSON(document)); err == nil {
+			t.Errorf("%s: %.60s compiled", name, document)
+		}
+	}
+	for name, document := range map[string]string{
+		"doubled ten times": doubling(10, `{"type":"string"}`), "a tree": `{"properties":{"children":{"items":{"$ref":"#"}},"name":{"type":"string"}}}`,
+		"two kinds of branches": `{"anyOf":[{"type":"string"},{"items":{"$ref":"#"}},{"properties":{"x":{"$ref":"#"}}}]}`,
+	} {
+		if _, err := schema.Compile(events.JSON(document)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestValidate(t *testing.T) {
 	req.Covers(t, "IK-5.4.2")
 	s := compile(t, `{"type":"object","additionalProperties":false,"required":["name"],"properties":{

@@ -29,7 +29,7 @@ func TestReadsAreAdmittedByPolicy(t *testing.T) {
 	if approved.Approver.Policy != cases.Policy || approved.Approver.Principal != nil || approved.Formalization != "formalization-1" {
 		t.Errorf("approved by %+v", approved.Approver)
 	}
-	spec := in.Commit.Events[0].Data.(*events.SpecProposed).Spec
+	spec := cases.Data[*events.SpecProposed](t, in.Commit, 0).Spec
 	if admitted.Revision != 1 || admitted.Formalization != approved.Formalization || admitted.Spec.Commitment != spec.Commitment || admitted.SpecRevision != 1 {
 		t.Errorf("revision %+v", admitted)
 	}
@@ -262,7 +262,7 @@ func TestProposalsOutOfPlace(t *testing.T) {
 	t.Run("content not at hand", func(t *testing.T) {
 		d := sealed(t, cases.NewWorld(), r)
 		in := d.proposed(r, proposal{})
-		e := in.Commit.Events[1].Data.(*events.PlanProposed)
+		e := cases.Data[*events.PlanProposed](t, in.Commit, 1)
 		e.Plan = cases.Closed(e.Plan)
 		rejection(t, d.Do(t, in).Events, events.TagRejected, events.CodeContentUnavailable, "plan")
 	})

@@ -271,8 +271,8 @@ func FuzzProposal(f *testing.F) {
 		d := newDesk(view)
 		d.Do(t, d.submitted(r))
 		in := d.proposed(r, proposal{})
-		in.Commit.Events[0].Data.(*events.SpecProposed).Spec = cases.Text(events.ClassPlan, string(spec))
-		in.Commit.Events[1].Data.(*events.PlanProposed).Plan = cases.Text(events.ClassPlan, string(plan))
+		cases.Data[*events.SpecProposed](t, in.Commit, 0).Spec = cases.Text(events.ClassPlan, string(spec))
+		cases.Data[*events.PlanProposed](t, in.Commit, 1).Plan = cases.Text(events.ClassPlan, string(plan))
 		decision := d.Do(t, in)
 		admitted, ok := cases.Event[*events.RevisionAdmitted](decision.Events)
 		if ok && slices.ContainsFunc(admitted.Nodes, func(n events.AdmittedNode) bool { return n.Capability.Name == "publish" || n.Capability.Name == "mail" }) {

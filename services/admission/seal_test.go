@@ -44,7 +44,7 @@ func TestSealRecordsWhatARunIsBoundTo(t *testing.T) {
 	if s.Heads[events.OwnerRequest] != in.Commit.Head() {
 		t.Errorf("heads %v", s.Heads)
 	}
-	if s.Request.Commitment != in.Commit.Events[0].Data.(*events.Submitted).Request.Commitment || d.State.Phase != events.PhaseSealed {
+	if s.Request.Commitment != cases.Data[*events.Submitted](t, in.Commit, 0).Request.Commitment || d.State.Phase != events.PhaseSealed {
 		t.Errorf("request %v, phase %s", s.Request, d.State.Phase)
 	}
 }

@@ -53,18 +53,13 @@ func require(requirements ...events.Requirement) func(*events.IntentRequest) {
 	return func(r *events.IntentRequest) { r.Outcome.Requirements = requirements }
 }
 
-// value sets what a node returned.
-func (b *bench) value(node, content string) *bench {
-	for i := range b.execution.Results {
-		if r := &b.execution.Results[i]; r.Node == node {
-			r.Value = cases.Text(events.ClassResult, content)
-		}
-	}
-	return b
+// returned sets what the read returned.
+func (b *bench) returned(content string) {
+	b.execution.Results[0].Value = cases.Text(events.ClassResult, content)
 }
 
 // ended sets how a node's action ended; without completion there is no result.
-func (b *bench) ended(node string, status events.ActionStatus) *bench {
+func (b *bench) ended(node string, status events.ActionStatus) {
 	for i := range b.execution.Actions {
 		if a := &b.execution.Actions[i]; a.Node == node {
 			a.Status, a.Receipt = status, ""
@@ -75,7 +70,6 @@ func (b *bench) ended(node string, status events.ActionStatus) *bench {
 	}
 	b.execution.Results = slices.DeleteFunc(b.execution.Results, func(r events.ResultRecord) bool { return r.Node == node })
 	b.execution.Evidence = slices.DeleteFunc(b.execution.Evidence, func(e events.EvidenceRecord) bool { return e.Node == node })
-	return b
 }
 
 // end delivers the end of the execution: halted if there is a cause.
@@ -164,7 +158,7 @@ func TestTags(t *testing.T) {
 	unmet, soft := cases.NoneFailed("a"), cases.NoneFailed("a")
 	soft.Importance, soft.ID = events.Prefer, "preference"
 	missing := cases.Must("missing", "a", events.Predicate{Field: &events.FieldPredicate{Result: "a", Path: "/ghost", Op: "eq", Value: events.JSON("0")}})
-	fails := func(b *bench) { b.value("a", `{"failed":1}`) }
+	fails := func(b *bench) { b.returned(`{"failed":1}`) }
 	uncertain := func(b *bench) { b.ended("w", events.ActionStatusUncertain) }
 	lost := func(b *bench) { b.ended("w", events.ActionStatusNeverDispatched) }
 	for name, test := range map[string]struct {
@@ -243,7 +237,7 @@ func TestPartialObservations(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(require(cases.NoneFailed("a")), func(r *events.IntentRequest) { r.Outcome.Partial = test.partial })
-			b.value("a", `{"failed":1}`)
+			b.returned(`{"failed":1}`)
 			c := b.conclude(t, "")
 			var nodes, seen []string
 			for _, r := range c.Receipt.Partial {
@@ -331,7 +325,7 @@ func TestNoConclusionClaimsTooMuch(t *testing.T) {
 		requirement := cases.NoneFailed("a")
 		requirement.Importance = rapid.SampledFrom([]events.Importance{events.Must, events.Prefer}).Draw(t, "importance")
 		b := newBench(require(requirement), func(r *events.IntentRequest) { r.Outcome.Partial = []string{"d-a"} })
-		b.value("a", rapid.SampledFrom([]string{good, good, `{"failed":1}`, `{}`}).Draw(t, "value"))
+		b.returned(rapid.SampledFrom([]string{good, good, `{"failed":1}`, `{}`}).Draw(t, "value"))
 		complete := true
 		for _, node := range []string{"a", "w"} {
 			status := rapid.SampledFrom([]events.ActionStatus{
@@ -372,7 +366,7 @@ func TestNoConclusionClaimsTooMuch(t *testing.T) {
 
 func ExampleDecide() {
 	b := newBench(require(cases.NoneFailed("a")))
-	b.value("a", `{"failed":2}`)
+	b.returned(`{"failed":2}`)
 	d, err := b.Decide(b.end(""))
 	e, _ := cases.Event[*events.RequirementEvaluated](d.Events)
 	c, _ := cases.Event[*events.RunConcluded](d.Events)

@@ -146,7 +146,7 @@ func TestWhatTheInterpreterIgnores(t *testing.T) {
 }
 
 func FuzzDecide(f *testing.F) {
-	f.Add([]byte(cases.JSON(request())))
+	f.Add(cases.JSON(request()))
 	f.Add([]byte(`{"outcome":{},"plan":{"nodes":[{"arguments":{"a":{}}}]}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		e := sealed(request())

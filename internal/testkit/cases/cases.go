@@ -211,3 +211,21 @@ func Codes(found []events.Diagnostic) (codes []events.Code) {
 	}
 	return codes
 }
+
+// Data returns the data of the i-th event of a commit, which is a P.
+func Data[P events.Payload](tb testing.TB, c *events.Commit, i int) P {
+	tb.Helper()
+	data, ok := c.Events[i].Data.(P)
+	if !ok {
+		tb.Fatalf("event %d is a %T", i, c.Events[i].Data)
+	}
+	return data
+}
+
+// AppliedAgent is the event by which an agent is applied.
+func AppliedAgent(definition events.Agent) *events.AgentApplied {
+	if e, ok := Applied(events.KindAgent, Agent, definition).(*events.AgentApplied); ok {
+		return e
+	}
+	return nil
+}
