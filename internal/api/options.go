@@ -58,6 +58,7 @@ type Options struct {
 	Views      Views
 	Registries Registries
 	Streams    Streams
+	Parking    journal.Parking
 	Opener     Opener
 	// Bundle returns everything recorded about a run. bundle.ErrUnknownRun
 	// means that nothing is.
@@ -75,8 +76,8 @@ type Options struct {
 }
 
 func (o *Options) validate() error {
-	if o.Intake == nil || o.Views == nil || o.Registries == nil || o.Streams == nil || o.Opener == nil || o.Bundle == nil {
-		return errors.New("api: intake, views, registries, streams, opener and bundle are needed")
+	if o.Intake == nil || o.Views == nil || o.Registries == nil || o.Streams == nil || o.Parking == nil || o.Opener == nil || o.Bundle == nil {
+		return errors.New("api: intake, views, registries, streams, parking, opener and bundle are needed")
 	}
 	if o.Clock == nil || o.Logger == nil {
 		return errors.New("api: clock and logger are needed")

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/journal"
 	"example.org/mandate/projections/runs"
 	"example.org/mandate/projections/timeline"
 )
@@ -111,6 +112,12 @@ func (s *server) otherRoutes() []route {
 			body: Reason{}, answers: map[int]any{http.StatusOK: Revoked{}}, handle: s.revoke,
 		},
 		{method: http.MethodPost, path: "/v1/views/rebuild", name: "rebuild", summary: "Rebuild the views from the streams and compare", answers: map[int]any{http.StatusOK: RebuiltList{}}, handle: s.rebuild},
+		{method: http.MethodGet, path: "/v1/parked", name: "listParked", summary: "List what no service could handle, with the reasons", answers: map[int]any{http.StatusOK: ParkedList{}}, handle: s.listParked},
+		{
+			method: http.MethodPost, path: "/v1/parked/{id}/redeliver", name: "redeliver",
+			summary: "Give a parked message to its service again, and what came after it; doing so twice changes nothing",
+			answers: map[int]any{http.StatusAccepted: journal.Parked{}}, handle: s.redeliver,
+		},
 		{
 			method: http.MethodGet, path: "/v1/events", name: "allEvents", summary: "The commits of every run as batches of CloudEvents",
 			query:   []parameter{{name: "from", summary: "where to begin without a Last-Event-ID", values: []string{"now", "start"}}},

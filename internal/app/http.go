@@ -30,7 +30,7 @@ func (a *App) handler() (http.Handler, error) {
 		return nil, fmt.Errorf("HTTP address %q: %w", a.o.HTTPListen, err)
 	}
 	return api.New(api.Options{
-		Intake: a.intake, Views: a.projector, Registries: a.registries, Streams: a.journal, Opener: a.sealer,
+		Intake: a.intake, Views: a.projector, Registries: a.registries, Streams: a.journal, Parking: a.journal, Opener: a.sealer,
 		Bundle: func(ctx context.Context, tenant, run string) ([]byte, error) {
 			return bundle.Collect(ctx, a.BundleSource(), tenant, run, events.At(a.o.Clock()))
 		},

@@ -148,7 +148,8 @@ func TestOpenAPIDescribesWhatIsAnswered(t *testing.T) {
 			}
 			name := strings.ToUpper(method) + " " + path
 			switch name {
-			case "GET /v1/events", "GET /v1/runs/{run}/events", "GET /v1/runs/{run}/bundle", "GET /openapi.json":
+			case "GET /v1/events", "GET /v1/runs/{run}/events", "GET /v1/runs/{run}/bundle", "GET /openapi.json",
+				"GET /v1/parked", "POST /v1/parked/{id}/redeliver": // in TestParkedMessages
 				continue // not one JSON value of ours
 			}
 			if !asked[name] {
