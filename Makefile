@@ -14,6 +14,8 @@ BINARY := $(BIN)/mandate
 TOOL := $(GO) tool -modfile=tools/go.mod
 # Seconds that each fuzz target runs in fuzz-short.
 FUZZTIME ?= 3s
+# Schedules of the simulation in simulate.
+SCHEDULES ?= 20000
 BENCHFLAGS ?=
 TESTFLAGS ?=
 IMAGE ?= mandate.local/mandate:0.1.0-dev
@@ -31,7 +33,7 @@ build: ## Build bin/mandate, one static binary
 demo: build ## Build and run the main job: three release requests, from submission to verification
 	MANDATE=$(CURDIR)/$(BINARY) ./examples/release-check/demo.sh
 
-STEPS := setup build check race fuzz-short examples browser-test kubernetes-check tools-test generate-check
+STEPS := setup build check race simulate fuzz-short examples browser-test kubernetes-check tools-test generate-check
 
 .PHONY: test
 test: ## Install what is missing, then run every check and every test
@@ -93,6 +95,10 @@ race: ## Run the tests with the race detector, in random order
 		echo "SKIPPED: the race detector needs a C compiler; running without it"; \
 		$(GO) test -shuffle=on -timeout=20m $(TESTFLAGS) ./...; \
 	fi
+
+.PHONY: simulate
+simulate: ## Run SCHEDULES seeded schedules of faults through all five services
+	$(GO) test -count=1 ./test/simulation -schedules $(SCHEDULES) -time-box 8m
 
 .PHONY: fuzz-short
 fuzz-short: ## Run every fuzz target for a few seconds (FUZZTIME)
