@@ -20,40 +20,42 @@ func TestScan(t *testing.T) {
 		text string
 		want error
 	}{
-		"object":                   {`{"a":[1,2.5,"x",true,null]}`, nil},
-		"number":                   {`7`, nil},
-		"white space":              {" \t\r\n7 \n", nil},
-		"text":                     {`"é\u00e9"`, nil},
-		"as deep as allowed":       {`[[[[]]]]`, nil},
-		"as exact as possible":     {`[9007199254740992,-9007199254740992]`, nil},
-		"nothing":                  {``, jsonvalue.ErrMalformed},
-		"only white space":         {`  `, jsonvalue.ErrMalformed},
-		"cut off":                  {`{"a":1`, jsonvalue.ErrMalformed},
-		"two numbers":              {`1 2`, jsonvalue.ErrMalformed},
-		"two objects":              {`{}{}`, jsonvalue.ErrMalformed},
-		"a number and an object":   {`1 {}`, jsonvalue.ErrMalformed},
-		"a text and a list":        {`"a" [1]`, jsonvalue.ErrMalformed},
-		"an object and a number":   {`{} 1`, jsonvalue.ErrMalformed},
-		"an object and garbage":    {`{} x`, jsonvalue.ErrMalformed},
-		"a bracket too many":       {`[1]]`, jsonvalue.ErrMalformed},
-		"trailing comma":           {`[1,]`, jsonvalue.ErrMalformed},
-		"comment":                  {`[1] // one`, jsonvalue.ErrMalformed},
-		"single quotes":            {`{'a':1}`, jsonvalue.ErrMalformed},
-		"duplicate name":           {`{"a":1,"a":2}`, jsonvalue.ErrMalformed},
-		"duplicate name, escaped":  {`{"a":1,"\u0061":2}`, jsonvalue.ErrMalformed},
-		"not UTF-8":                {"\"\xff\"", jsonvalue.ErrMalformed},
-		"half a surrogate":         {`"\ud800"`, jsonvalue.ErrMalformed},
-		"not a number":             {`NaN`, jsonvalue.ErrMalformed},
-		"leading zero":             {`01`, jsonvalue.ErrMalformed},
-		"byte order mark":          {"\ufeff{}", jsonvalue.ErrMalformed},
-		"too deep":                 {`[[[[[]]]]]`, jsonvalue.ErrTooDeep},
-		"too deep in objects":      {`{"a":{"a":{"a":{"a":{}}}}}`, jsonvalue.ErrTooDeep},
-		"too many tokens":          {`[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, jsonvalue.ErrTooLarge},
-		"too many bytes":           {`"` + strings.Repeat("x", 200) + `"`, jsonvalue.ErrTooLarge},
-		"integer beyond a double":  {`9007199254740993`, jsonvalue.ErrInexact},
-		"negative beyond a double": {`-9007199254740993`, jsonvalue.ErrInexact},
-		"beyond every double":      {`1e400`, jsonvalue.ErrInexact},
-		"endless digits":           {`0.` + strings.Repeat("1", 80), jsonvalue.ErrInexact},
+		"object":                    {`{"a":[1,2.5,"x",true,null]}`, nil},
+		"number":                    {`7`, nil},
+		"white space":               {" \t\r\n7 \n", nil},
+		"text":                      {`"é\u00e9"`, nil},
+		"as deep as allowed":        {`[[[[]]]]`, nil},
+		"as exact as possible":      {`[9007199254740992,-9007199254740992]`, nil},
+		"nothing":                   {``, jsonvalue.ErrMalformed},
+		"only white space":          {`  `, jsonvalue.ErrMalformed},
+		"cut off":                   {`{"a":1`, jsonvalue.ErrMalformed},
+		"two numbers":               {`1 2`, jsonvalue.ErrMalformed},
+		"two objects":               {`{}{}`, jsonvalue.ErrMalformed},
+		"a number and an object":    {`1 {}`, jsonvalue.ErrMalformed},
+		"a text and a list":         {`"a" [1]`, jsonvalue.ErrMalformed},
+		"an object and a number":    {`{} 1`, jsonvalue.ErrMalformed},
+		"an object and garbage":     {`{} x`, jsonvalue.ErrMalformed},
+		"a bracket too many":        {`[1]]`, jsonvalue.ErrMalformed},
+		"trailing comma":            {`[1,]`, jsonvalue.ErrMalformed},
+		"comment":                   {`[1] // one`, jsonvalue.ErrMalformed},
+		"single quotes":             {`{'a':1}`, jsonvalue.ErrMalformed},
+		"duplicate name":            {`{"a":1,"a":2}`, jsonvalue.ErrMalformed},
+		"duplicate name, escaped":   {`{"a":1,"\u0061":2}`, jsonvalue.ErrMalformed},
+		"not UTF-8":                 {"\"\xff\"", jsonvalue.ErrMalformed},
+		"half a surrogate":          {`"\ud800"`, jsonvalue.ErrMalformed},
+		"not a number":              {`NaN`, jsonvalue.ErrMalformed},
+		"leading zero":              {`01`, jsonvalue.ErrMalformed},
+		"byte order mark":           {"\ufeff{}", jsonvalue.ErrMalformed},
+		"too deep":                  {`[[[[[]]]]]`, jsonvalue.ErrTooDeep},
+		"too deep in objects":       {`{"a":{"a":{"a":{"a":{}}}}}`, jsonvalue.ErrTooDeep},
+		"too many tokens":           {`[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, jsonvalue.ErrTooLarge},
+		"as many tokens as allowed": {`[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, nil},
+		"one token too many":        {`[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]`, jsonvalue.ErrTooLarge},
+		"too many bytes":            {`"` + strings.Repeat("x", 200) + `"`, jsonvalue.ErrTooLarge},
+		"integer beyond a double":   {`9007199254740993`, jsonvalue.ErrInexact},
+		"negative beyond a double":  {`-9007199254740993`, jsonvalue.ErrInexact},
+		"beyond every double":       {`1e400`, jsonvalue.ErrInexact},
+		"endless digits":            {`0.` + strings.Repeat("1", 80), jsonvalue.ErrInexact},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := jsonvalue.Scan([]byte(test.text), small)
@@ -70,12 +72,12 @@ func TestScan(t *testing.T) {
 }
 
 func TestPointers(t *testing.T) {
-	value, err := jsonvalue.Parse([]byte(`{"a":{"b":[10,{"c":null}]},"":1,"x/y":2,"m~n":3,"0":4}`), jsonvalue.DefaultLimits)
+	value, err := jsonvalue.Parse([]byte(`{"a":{"b":[10,{"c":null}]},"":1,"x/y":2,"m~n":3,"0":4,"~1":5}`), jsonvalue.DefaultLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for pointer, want := range map[string]string{
-		"/a/b/0": "10", "/a/b/1/c": "null", "/": "1", "/x~1y": "2", "/m~0n": "3", "/0": "4", "/a/b": `[10,{"c":null}]`,
+		"/a/b/0": "10", "/a/b/1/c": "null", "/": "1", "/x~1y": "2", "/m~0n": "3", "/~01": "5", "/0": "4", "/a/b": `[10,{"c":null}]`,
 	} {
 		got, ok := jsonvalue.At(value, pointer)
 		if text, _ := jsonvalue.Format(got); !ok || string(text) != want {

@@ -236,6 +236,7 @@ func TestAgentsAreImmutable(t *testing.T) {
 	changed.OutputBytes++
 	policy.Operations = nil
 	agent.EffectBound = []events.Effect{events.EffectRead}
+	known := definitionOf(before)
 	for name, p := range map[string]events.Payload{
 		"capability": cases.Applied(events.KindCapability, "look", changed), "policy": cases.Applied(events.KindPolicy, cases.Policy, policy),
 		"agent": cases.Applied(events.KindAgent, cases.Agent, agent),
@@ -254,11 +255,16 @@ func TestAgentsAreImmutable(t *testing.T) {
 			if now, ok := after.Agent(cases.Agent); ok && now.Digest == old.Digest {
 				t.Fatal("the name still means the old agent")
 			}
-			if same, _ := before.Agent(cases.Agent); same != old || before.Epoch == after.Epoch {
+			if same, _ := before.Agent(cases.Agent); same != old || before.Epoch == after.Epoch || string(definitionOf(before)) != string(known) {
 				t.Fatal("the view changed under a reader")
 			}
 		})
 	}
+}
+
+func definitionOf(v registry.View) events.JSON {
+	data, _, _, _ := v.Definition(events.KindCapability, "look")
+	return data
 }
 
 func TestRevocation(t *testing.T) {

@@ -2,6 +2,7 @@ package executor_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"example.org/mandate/events"
@@ -15,6 +16,9 @@ import (
 
 // good is a result value that the capabilities of the cases may return.
 const good = `{"failed":0,"text":"1.2 is out"}`
+
+// standard is the registry of most cases, compiled once.
+var standard = sync.OnceValue(func() registry.View { return cases.NewWorld().View() })
 
 // engine is the executor at work on one revision.
 type engine struct {
@@ -71,7 +75,7 @@ func revision(tb testing.TB, view registry.View, r *events.IntentRequest) *event
 // prepared is an engine that a revision was not delivered to yet.
 func prepared(tb testing.TB, r *events.IntentRequest, change ...func(*events.RevisionAdmitted)) *engine {
 	tb.Helper()
-	view := cases.NewWorld().View()
+	view := standard()
 	x := &engine{Script: cases.NewScript(executor.Core()), view: view, at: cases.Start + cases.Second, admitted: revision(tb, view, r)}
 	for _, f := range change {
 		f(x.admitted)

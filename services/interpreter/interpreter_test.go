@@ -3,6 +3,7 @@ package interpreter_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"example.org/mandate/events"
@@ -108,6 +109,10 @@ func TestInterpretationFails(t *testing.T) {
 		"a document that is none": {0, func(s *events.RunSealed, _ *events.IntentRequest) *events.RunSealed {
 			s.Request = cases.Text(events.ClassRequest, `1 {}`)
 			return s
+		}, events.TagUnresolved, events.CodeModelRequired, nil},
+		"a document too deep": {0, func(_ *events.RunSealed, r *events.IntentRequest) *events.RunSealed {
+			r.Input.Value = events.JSON(strings.Repeat("[", 40) + strings.Repeat("]", 40))
+			return sealed(r)
 		}, events.TagUnresolved, events.CodeModelRequired, nil},
 		"no time left": {cases.Start + 600*cases.Second, func(s *events.RunSealed, _ *events.IntentRequest) *events.RunSealed { return s }, events.TagInconclusive, events.CodeDeadline, []string{"C3-RUN-002.k"}},
 	} {
