@@ -56,6 +56,18 @@ func Check(l events.Limits) error {
 	return nil
 }
 
+// Missing lists the resources that a document of limits does not name, in the
+// order of [Resources]. A limit that is left out is not the limit zero.
+func Missing[V any](document map[string]V) []string {
+	var names []string
+	for _, r := range Resources() {
+		if _, ok := document[r.Name]; !ok {
+			names = append(names, r.Name)
+		}
+	}
+	return names
+}
+
 // Meet returns the smaller of each limit: never above either.
 func Meet(a, b events.Limits) events.Limits {
 	out := a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,6 +71,21 @@ func TestCheckRefusesEveryNegativeLimit(t *testing.T) {
 		if err := budget.Check(l); !errors.Is(err, budget.ErrNegative) {
 			t.Errorf("%s of -1: %v", r.Name, err)
 		}
+	}
+}
+
+func TestMissing(t *testing.T) {
+	all := map[string]int{}
+	for _, r := range budget.Resources() {
+		all[r.Name] = 0
+	}
+	if names := budget.Missing(all); len(names) > 0 {
+		t.Errorf("missing %v", names)
+	}
+	delete(all, "actions")
+	delete(all, "attempts")
+	if names := budget.Missing(all); !slices.Equal(names, []string{"attempts", "actions"}) {
+		t.Errorf("missing %v", names)
 	}
 }
 

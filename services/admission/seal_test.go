@@ -1,6 +1,8 @@
 package admission_test
 
 import (
+	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/budget"
 	"example.org/mandate/internal/req"
 	"example.org/mandate/internal/testkit/cases"
 )
@@ -212,6 +215,27 @@ func TestSealRejectsDocuments(t *testing.T) {
 			t.Fatal(r.Diagnostics)
 		}
 	})
+}
+
+// A limit that is left out is not zero and not endless: the request is refused.
+func TestSealNeedsEveryLimit(t *testing.T) {
+	req.Covers(t, "C3-RUN-004.a")
+	sound := cases.JSON(cases.Request(readPlan()))
+	for _, r := range budget.Resources() {
+		t.Run(r.Name, func(t *testing.T) {
+			document := regexp.MustCompile(`,?"`+r.Name+`":\d+`).ReplaceAll(sound, nil)
+			document = bytes.Replace(document, []byte(`{,`), []byte(`{`), 1)
+			if len(document) == len(sound) || !bytes.Contains(document, []byte(`"limits":{"`)) {
+				t.Fatalf("the case is not the one meant: %s", document)
+			}
+			d := newDesk(cases.NewWorld().View())
+			decision := d.Do(t, d.submitted(cases.Request(readPlan()), func(s *events.Submitted) { s.Request = cases.Text(events.ClassRequest, string(document)) }))
+			rejected := cases.Want[*events.RunRejected](t, decision.Events)
+			if rejected.Diagnostics[0].Code != events.CodeLimitMissing || rejected.Diagnostics[0].Path != "limits."+r.Name {
+				t.Fatal(rejected.Diagnostics)
+			}
+		})
+	}
 }
 
 // More than what fits is counted, not lost.
