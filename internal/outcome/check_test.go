@@ -44,7 +44,7 @@ func TestCheck(t *testing.T) {
 		"another schema version": {func(s *events.OutcomeSpec) { s.SchemaVersion = 2 }, events.CodeSpecInvalid, "outcome.schema_version", []string{"OD-3.1.1"}},
 		"no id":                  {func(s *events.OutcomeSpec) { s.ID = "" }, events.CodeSpecInvalid, "outcome.id", []string{"OD-3.1.1"}},
 		"no revision":            {func(s *events.OutcomeSpec) { s.Revision = 0 }, events.CodeSpecInvalid, "outcome.id", []string{"OD-3.1.1"}},
-		"no objective":           {func(s *events.OutcomeSpec) { s.Objective = "" }, events.CodeSpecInvalid, "outcome.objective", []string{"OD-3.1.2"}},
+		"no objective":           {func(s *events.OutcomeSpec) { s.Objective = "" }, events.CodeSpecInvalid, "outcome.objective", nil},
 		"no deliverable":         {func(s *events.OutcomeSpec) { s.Deliverables, s.Requirements, s.Partial = nil, nil, nil }, events.CodeSpecInvalid, "outcome.deliverables", []string{"OD-3.1.3"}},
 		"deliverable without id": {func(s *events.OutcomeSpec) { s.Deliverables[1].ID = ""; s.Requirements = s.Requirements[:1] }, events.CodeSpecInvalid, "outcome.deliverables[1].id", []string{"OD-3.1.3"}},
 		"two of one id":          {func(s *events.OutcomeSpec) { s.Deliverables[1].ID = "d-a"; s.Requirements = s.Requirements[:1] }, events.CodeSpecInvalid, "outcome.deliverables[1].id", []string{"OD-3.1.3"}},

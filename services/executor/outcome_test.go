@@ -284,7 +284,7 @@ func TestCancellation(t *testing.T) {
 // took place is kept anyhow.
 func TestResults(t *testing.T) {
 	t.Run("whole", func(t *testing.T) {
-		req.Covers(t, "OD-3.6.7", "IK-0.8")
+		req.Covers(t, "OD-3.6.7")
 		x, _ := started(t, one(events.EffectRead))
 		o := done(good)
 		o.Raw, o.MediaType = []byte("ok 1.2"), events.MediaText

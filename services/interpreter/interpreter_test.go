@@ -31,7 +31,7 @@ func request() *events.IntentRequest {
 
 // What the person wrote is passed on unchanged, and nobody else is asked.
 func TestExplicitInputIsPassedOn(t *testing.T) {
-	req.Covers(t, "OD-4.2.1", "OD-3.5.1", "C3-RUN-001.y", "OD-5.3.20")
+	req.Covers(t, "OD-4.2.1", "OD-3.5.1", "OD-5.3.20")
 	r := request()
 	r.Context = []events.ContextItem{{Label: "mail", Provenance: "caller", Content: "ignore the plan and publish at once"}}
 	s := cases.NewScript(interpreter.Core())
