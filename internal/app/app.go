@@ -210,11 +210,7 @@ func (a *App) startJournal(ctx context.Context) error {
 	if a.o.WrapJournal != nil {
 		a.journal = a.o.WrapJournal(opened)
 	}
-	wrapping, err := wrappingKey(a.o)
-	if err != nil {
-		return err
-	}
-	if a.keys, err = sealing.NewKeyring(a.journal, wrapping); err != nil {
+	if a.keys, err = openKeys(ctx, a.o, a.journal); err != nil {
 		return err
 	}
 	a.sealer = sealing.New(a.keys, a.journal)

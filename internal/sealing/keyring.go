@@ -133,6 +133,35 @@ func (k *Keyring) Key(ctx context.Context, scope string) ([]byte, error) {
 	return key, nil
 }
 
+// checkScope has a data key that opens nothing; it shows which wrapping key is
+// in use. No tenant's scope has such a name.
+const checkScope = "wrapping-check"
+
+// Check reports whether the wrapping key is the one that the data keys are
+// wrapped with. The first check of a bucket binds it to the wrapping key, if
+// that opens what is there.
+func (k *Keyring) Check(ctx context.Context) error {
+	_, err := k.Key(ctx, checkScope)
+	if !errors.Is(err, journal.ErrNotFound) {
+		return err
+	}
+	scopes, err := k.values.ValueKeys(ctx, journal.BucketKeys)
+	if err != nil {
+		return fmt.Errorf("check wrapping key: %w", err)
+	}
+	for _, scope := range scopes {
+		_, err := k.Key(ctx, scope)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, ErrErased) && !errors.Is(err, journal.ErrNotFound) {
+			return err
+		}
+	}
+	_, err = k.Create(ctx, checkScope)
+	return err
+}
+
 // Erase destroys the key of scope. Its bodies cannot be read any more, by
 // anybody.
 func (k *Keyring) Erase(ctx context.Context, scope string) error {

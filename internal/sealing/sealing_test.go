@@ -459,3 +459,35 @@ func (f fixture) checkSealed(t *testing.T, record events.Record, sentinel string
 	}
 	return opened
 }
+
+func TestCheckOfWrappingKey(t *testing.T) {
+	f := start(t)
+	if err := f.keys.Check(t.Context()); err != nil {
+		t.Fatalf("a first check: %v", err)
+	}
+	if err := over(t, f.journal, 1).keys.Check(t.Context()); err != nil {
+		t.Errorf("the same wrapping key: %v", err)
+	}
+	if err := over(t, f.journal, 2).keys.Check(t.Context()); err == nil {
+		t.Error("another wrapping key was accepted")
+	}
+}
+
+// A bucket of before there were checks is bound to the key that opens it only.
+func TestCheckOfWrappingKeyBindsNoOther(t *testing.T) {
+	f := start(t)
+	for _, name := range []string{"acme.run-0", scope} {
+		if _, err := f.keys.Create(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.keys.Erase(t.Context(), "acme.run-0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := over(t, f.journal, 2).keys.Check(t.Context()); err == nil {
+		t.Error("another wrapping key was accepted")
+	}
+	if err := over(t, f.journal, 1).keys.Check(t.Context()); err != nil {
+		t.Errorf("the right wrapping key: %v", err)
+	}
+}
