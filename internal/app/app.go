@@ -157,6 +157,11 @@ const moreConnections = 4
 
 func (a *App) startNATS(context.Context) error {
 	if a.o.NATSURL == "" {
+		release, err := lockDataDir(a.o.DataDir)
+		if err != nil {
+			return err
+		}
+		a.onStop("data directory", func(context.Context) error { return release() })
 		embedded, url, err := startServer(a.o)
 		if err != nil {
 			return err
