@@ -11,7 +11,7 @@ targets=$("$go" test -list '^Fuzz' "$packages" | awk '/^Fuzz/ {names[++n] = $1} 
 while read -r package name; do
   [[ -n $package ]] || continue
   echo "fuzz $package $name $time"
-  "$go" test -run='^$' -fuzz="^${name}\$" -fuzztime="$time" "$package"
+  "$go" test -run='^$' -fuzz="^${name}\$" -fuzztime="$time" -fuzzminimizetime=1x "$package"
   count=$((count + 1))
 done <<<"$targets"
 

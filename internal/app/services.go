@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"github.com/oklog/ulid/v2"
+
 	"example.org/mandate/internal/decider"
 	"example.org/mandate/internal/projector"
 	"example.org/mandate/internal/provider"
@@ -21,7 +23,7 @@ import (
 // streams, so their order does not matter.
 func (a *App) startServices(ctx context.Context) error {
 	if slices.Contains(a.o.Targets, TargetGateway) {
-		a.projector = projector.New(projector.Options{Streams: a.journal, Logger: a.logger})
+		a.projector = projector.New(projector.Options{Streams: a.journal, Process: ulid.Make().String(), Clock: a.o.Clock, Logger: a.logger})
 		a.background("projector", a.projector.Run)
 	}
 	router, err := reactor.NewRouter(reactor.RouterOptions{

@@ -8,15 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"example.org/mandate/events"
-	"example.org/mandate/events/canon"
 	"example.org/mandate/internal/journal"
 	"example.org/mandate/projections/runs"
 	"example.org/mandate/projections/timeline"
@@ -24,6 +23,7 @@ import (
 
 // Streams is what the projector needs of the journal.
 type Streams interface {
+	journal.Loader
 	journal.Reader
 	journal.Values
 }
@@ -31,6 +31,10 @@ type Streams interface {
 // Options of a projector.
 type Options struct {
 	Streams Streams
+	// Process names this process: several may publish to one bucket, each with
+	// a cursor of its own.
+	Process string
+	Clock   func() time.Time
 	// Flush is how often changed views are published; 0 means 200 ms.
 	Flush time.Duration
 	// Kept bounds the runs whose views are kept in memory; 0 means 8192.
@@ -67,15 +71,14 @@ type Row struct {
 	Concluded  events.Time
 	Waiting    []runs.Waiting
 	Document   bool
+
+	commits uint64 // how many were folded
 }
 
 type held struct {
 	run      runs.View
 	timeline timeline.View
 }
-
-// cursorKey is where the positions up to which views were published are kept.
-const cursorKey = "projector.cursor"
 
 // New returns a projector without views; Run fills it.
 func New(o Options) *Projector {
@@ -177,33 +180,77 @@ func (p *Projector) follow(ctx context.Context, owner events.Owner) error {
 }
 
 func (p *Projector) apply(ctx context.Context, record events.Record) error {
+	subject, err := events.ParseSubject(record.Subject)
+	if err != nil {
+		return p.skip(ctx, record, err)
+	}
 	c, err := events.Decode(record)
 	if err != nil {
-		return err
+		return p.skip(ctx, record, err)
 	}
-	key := Key{c.Subject.Tenant, c.Subject.Run}
+	key := Key{subject.Tenant, subject.Run}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h, err := p.load(ctx, key)
 	if err != nil {
 		return err
 	}
+	if c.Number > h.run.Positions[subject.Owner]+1 {
+		if h, err = p.refold(ctx, key, h); err != nil {
+			return err
+		}
+	}
 	h.run = runs.Apply(h.run, &c)
 	h.timeline = timeline.Apply(h.timeline, &c)
 	p.index[key] = rowOf(key, &h.run)
 	p.dirty[key] = true
-	p.cursors[c.Subject.Owner] = record.Sequence
 	p.evict()
+	p.advance(subject.Owner, record.Sequence)
+	return nil
+}
+
+// skip passes over a record that is no commit. Services park it and nothing
+// acts on it; a view of it would be a guess.
+func (p *Projector) skip(ctx context.Context, record events.Record, why error) error {
+	p.o.Logger.ErrorContext(ctx, "record is no commit", "stream", record.Stream, "sequence", record.Sequence, "err", why)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if owner := ownerOf(record.Stream); owner != "" {
+		p.advance(owner, record.Sequence)
+	}
+	return nil
+}
+
+func ownerOf(stream string) events.Owner {
+	for _, owner := range followed() {
+		if owner.Stream() == stream {
+			return owner
+		}
+	}
+	return ""
+}
+
+// advance notes how far a stream was read. The caller holds the lock.
+func (p *Projector) advance(owner events.Owner, sequence uint64) {
+	p.cursors[owner] = sequence
 	close(p.changed)
 	p.changed = make(chan struct{})
-	return nil
 }
 
 func rowOf(key Key, v *runs.View) Row {
 	return Row{
 		Key: key, Agent: v.Agent, Principal: v.Principal.ID, Phase: v.Phase, Outcome: v.Outcome, Completion: v.Completion,
 		Submitted: v.Submitted, Concluded: v.Concluded, Waiting: v.Waiting, Document: v.Document,
+		commits: folded(v),
 	}
+}
+
+// folded is how many commits a view is a fold of.
+func folded(v *runs.View) (n uint64) {
+	for _, position := range v.Positions {
+		n += position
+	}
+	return n
 }
 
 // load returns the views of a run, from memory or from the bucket. The caller
@@ -213,16 +260,48 @@ func (p *Projector) load(ctx context.Context, key Key) (*held, error) {
 		return h, nil
 	}
 	h := &held{}
-	if _, known := p.index[key]; known {
+	if row, known := p.index[key]; known {
 		if err := p.fetch(ctx, viewKey(runs.Name, key), &h.run); err != nil {
 			return nil, err
 		}
 		if err := p.fetch(ctx, viewKey(timeline.Name, key), &h.timeline); err != nil {
 			return nil, err
 		}
+		if folded(&h.run) < row.commits || !maps.Equal(h.run.Positions, h.timeline.Positions) {
+			var err error
+			if h, err = p.refold(ctx, key, h); err != nil {
+				return nil, err
+			}
+		}
 	}
 	p.held[key] = h
 	p.lru = append(p.lru, key)
+	return h, nil
+}
+
+// refold folds the chains of a run again: another process that is behind has
+// published older views of it. The caller holds the lock.
+func (p *Projector) refold(ctx context.Context, key Key, was *held) (*held, error) {
+	h := &held{}
+	for _, owner := range followed() {
+		records, err := p.o.Streams.Load(ctx, events.Subject{Owner: owner, Tenant: key.Tenant, Run: key.Run}, 0)
+		if errors.Is(err, journal.ErrCorrupt) {
+			p.o.Logger.ErrorContext(ctx, "chain is damaged", "owner", owner, "run", key.Run, "err", err)
+			return was, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("fold run %s again: %w", key.Run, err)
+		}
+		for i := range records {
+			c, err := events.Decode(records[i])
+			if err != nil {
+				p.o.Logger.ErrorContext(ctx, "record is no commit", "stream", records[i].Stream, "sequence", records[i].Sequence, "err", err)
+				return was, nil
+			}
+			h.run, h.timeline = runs.Apply(h.run, &c), timeline.Apply(h.timeline, &c)
+		}
+	}
+	p.held[key] = h
 	return h, nil
 }
 
@@ -253,132 +332,4 @@ func (p *Projector) evict() {
 		delete(p.held, key)
 		over--
 	}
-}
-
-func viewKey(view string, key Key) string { return view + "." + key.Tenant + "." + key.Run }
-
-func (p *Projector) flushLoop(ctx context.Context) {
-	ticker := time.NewTicker(p.o.Flush)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			if err := p.Flush(ctx); err != nil && ctx.Err() == nil {
-				p.o.Logger.WarnContext(ctx, "views not published", "err", err)
-			}
-		}
-	}
-}
-
-// Flush publishes every changed view, then the positions they include.
-func (p *Projector) Flush(ctx context.Context) error {
-	p.mu.Lock()
-	if len(p.dirty) == 0 {
-		p.mu.Unlock()
-		return nil
-	}
-	batch := make(map[string][]byte, 2*len(p.dirty))
-	flushed := make([]Key, 0, len(p.dirty))
-	for key := range p.dirty {
-		flushed = append(flushed, key)
-		h := p.held[key]
-		for view, value := range map[string]any{runs.Name: h.run, timeline.Name: h.timeline} {
-			data, err := canon.JSON(value)
-			if err != nil {
-				p.mu.Unlock()
-				return err
-			}
-			batch[viewKey(view, key)] = data
-		}
-	}
-	cursors, err := canon.JSON(p.cursors)
-	p.dirty = map[Key]bool{}
-	p.mu.Unlock()
-	if err == nil {
-		err = p.put(ctx, batch, cursors)
-	}
-	if err != nil {
-		p.mu.Lock()
-		for _, key := range flushed {
-			p.dirty[key] = true
-		}
-		p.mu.Unlock()
-	}
-	return err
-}
-
-// putters is how many views are published at the same time.
-const putters = 8
-
-func (p *Projector) put(ctx context.Context, batch map[string][]byte, cursors []byte) error {
-	type value struct {
-		key  string
-		data []byte
-	}
-	work := make(chan value)
-	errs := make(chan error, putters)
-	for range putters {
-		go func() {
-			var first error
-			for v := range work {
-				if first == nil {
-					first = p.o.Streams.PutValue(ctx, journal.BucketViews, v.key, v.data)
-				}
-			}
-			errs <- first
-		}()
-	}
-	for key, data := range batch {
-		work <- value{key, data}
-	}
-	close(work)
-	var all []error
-	for range putters {
-		all = append(all, <-errs)
-	}
-	if err := errors.Join(all...); err != nil {
-		return fmt.Errorf("publish views: %w", err)
-	}
-	if err := p.o.Streams.PutValue(ctx, journal.BucketSnapshots, cursorKey, cursors); err != nil {
-		return fmt.Errorf("publish cursor: %w", err)
-	}
-	return nil
-}
-
-// restore loads the index and the positions from what was published. Without
-// a cursor everything is folded from the streams.
-func (p *Projector) restore(ctx context.Context) error {
-	data, err := p.o.Streams.Value(ctx, journal.BucketSnapshots, cursorKey)
-	if errors.Is(err, journal.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	cursors := map[events.Owner]uint64{}
-	if err := json.Unmarshal(data, &cursors); err != nil {
-		return fmt.Errorf("cursor: %w", err)
-	}
-	keys, err := p.o.Streams.ValueKeys(ctx, journal.BucketViews)
-	if err != nil {
-		return err
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, name := range keys {
-		parts := strings.Split(name, ".")
-		if len(parts) != 3 || parts[0] != runs.Name {
-			continue
-		}
-		var v runs.View
-		if err := p.fetch(ctx, name, &v); err != nil {
-			return err
-		}
-		key := Key{parts[1], parts[2]}
-		p.index[key] = rowOf(key, &v)
-	}
-	p.cursors = cursors
-	return nil
 }

@@ -141,7 +141,7 @@ func (p *Projector) Rebuild(ctx context.Context) ([]Rebuilt, error) {
 			}
 			c, err := events.Decode(record)
 			if err != nil {
-				return nil, fmt.Errorf("rebuild from %s: %w", owner.Stream(), err)
+				continue // as at first
 			}
 			key := Key{c.Subject.Tenant, c.Subject.Run}
 			h, ok := fresh[key]
@@ -201,7 +201,7 @@ func (p *Projector) replace(ctx context.Context, before map[string][]byte, fresh
 			}
 		}
 	}
-	cursors, err := canon.JSON(p.cursors)
+	cursors, err := p.cursor()
 	if err != nil {
 		return nil, err
 	}

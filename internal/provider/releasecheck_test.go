@@ -67,6 +67,8 @@ func capabilities(t *testing.T) map[string]events.Capability {
 			strict(t, r.Spec, new(events.Agent))
 		case events.KindPolicy:
 			strict(t, r.Spec, new(events.Policy))
+		case events.KindPackage, events.KindRoutes:
+			t.Errorf("a resource of kind %s", r.Kind)
 		default:
 			t.Errorf("a resource of kind %s", r.Kind)
 		}

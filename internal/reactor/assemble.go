@@ -93,8 +93,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // permanent reports whether trying again cannot help: the bytes are wrong, not
 // the moment.
 func permanent(err error) bool {
-	var panicked *panicError
-	if errors.As(err, &panicked) {
+	if _, ok := errors.AsType[*panicError](err); ok {
 		return true
 	}
 	for _, poison := range []error{

@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if code == 0 && goleak.Find() != nil {
-		os.Stderr.WriteString(goleak.Find().Error())
+		_, _ = os.Stderr.WriteString(goleak.Find().Error())
 		code = 1
 	}
 	os.Exit(code)
