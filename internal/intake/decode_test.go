@@ -14,19 +14,24 @@ import (
 )
 
 // document is a request document as a caller writes it.
-func document(t testing.TB) map[string]any {
-	t.Helper()
+func document(tb testing.TB) map[string]any {
+	tb.Helper()
 	data, err := json.Marshal(cases.Request(cases.Plan(cases.Read("a"))))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var d map[string]any
 	if err := json.Unmarshal(data, &d); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	delete(d, "nonce")
 	delete(d, "authority")
 	return d
+}
+
+func limits(d map[string]any) map[string]any {
+	l, _ := d["limits"].(map[string]any)
+	return l
 }
 
 func TestDecode(t *testing.T) {
@@ -37,9 +42,9 @@ func TestDecode(t *testing.T) {
 	}{
 		"whole":       {func(map[string]any) {}, 0},
 		"no limits":   {func(d map[string]any) { d["limits"] = map[string]any{} }, events.CodeLimitMissing},
-		"one missing": {func(d map[string]any) { delete(d["limits"].(map[string]any), "actions") }, events.CodeLimitMissing},
+		"one missing": {func(d map[string]any) { delete(limits(d), "actions") }, events.CodeLimitMissing},
 		"unknown":     {func(d map[string]any) { d["limitz"] = 1 }, events.CodeRequestMalformed},
-		"other type":  {func(d map[string]any) { d["limits"].(map[string]any)["actions"] = "6" }, events.CodeRequestMalformed},
+		"other type":  {func(d map[string]any) { limits(d)["actions"] = "6" }, events.CodeRequestMalformed},
 		"nonce":       {func(d map[string]any) { d["nonce"] = "mine" }, events.CodeNonceInvalid},
 		"authority":   {func(d map[string]any) { d["authority"] = map[string]any{"id": "root", "kind": "person"} }, events.CodeNonceInvalid},
 		"thread":      {func(d map[string]any) { d["thread"] = "a.>" }, events.CodeRequestMalformed},
