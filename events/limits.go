@@ -3,7 +3,7 @@ package events
 // Limits are finite allowances of every metered resource (C3-RUN-004.a). Zero
 // means no allowance, never "unlimited".
 type Limits struct {
-	Attempts         int64  `json:"attempts"`           // candidate attempts and dispatches of one node
+	Attempts         int64  `json:"attempts"`           // candidates taken up
 	Revisions        int64  `json:"revisions"`          // admitted revisions
 	ElapsedMillis    int64  `json:"elapsed_millis"`     // from sealing to conclusion
 	InputTokens      int64  `json:"input_tokens"`       // of models
