@@ -46,11 +46,13 @@ type Options struct {
 type Projector struct {
 	o Options
 
+	publishing sync.Mutex // one publishes at a time; taken before mu
+
 	mu      sync.Mutex
 	held    map[Key]*held
 	lru     []Key // the longest unused first; may name runs more than once
 	index   map[Key]Row
-	dirty   map[Key]bool
+	dirty   map[Key]mark
 	cursors map[events.Owner]uint64
 	changed chan struct{} // closed and replaced when something changed
 	caught  chan struct{} // closed when the streams were read to their end once
@@ -89,7 +91,7 @@ func New(o Options) *Projector {
 		o.Kept = 8192
 	}
 	return &Projector{
-		o: o, held: map[Key]*held{}, index: map[Key]Row{}, dirty: map[Key]bool{},
+		o: o, held: map[Key]*held{}, index: map[Key]Row{}, dirty: map[Key]mark{},
 		cursors: map[events.Owner]uint64{}, changed: make(chan struct{}), caught: make(chan struct{}),
 	}
 }
@@ -203,7 +205,9 @@ func (p *Projector) apply(ctx context.Context, record events.Record) error {
 	h.run = runs.Apply(h.run, &c)
 	h.timeline = timeline.Apply(h.timeline, &c)
 	p.index[key] = rowOf(key, &h.run)
-	p.dirty[key] = true
+	if _, ok := p.dirty[key]; !ok {
+		p.dirty[key] = mark{p.o.Clock(), maps.Clone(p.cursors)}
+	}
 	p.evict()
 	p.advance(subject.Owner, record.Sequence)
 	return nil
@@ -322,7 +326,7 @@ func (p *Projector) evict() {
 	for over := len(p.held) - p.o.Kept; over > 0 && len(p.lru) > 0; {
 		key := p.lru[0]
 		p.lru = p.lru[1:]
-		if p.dirty[key] {
+		if _, ok := p.dirty[key]; ok {
 			p.lru = append(p.lru, key)
 			if over--; over == 0 {
 				return

@@ -35,13 +35,14 @@ type desk struct {
 	clock   *testkit.Clock
 	heads   map[events.Subject]journal.Position
 	commits []events.Commit
+	step    time.Duration // by which the clock goes on with every commit
 }
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	j := memory.New(memory.Options{})
 	t.Cleanup(func() { _ = j.Close() })
-	return &desk{t: t, journal: j, clock: testkit.NewClock(start), heads: map[events.Subject]journal.Position{}}
+	return &desk{t: t, journal: j, clock: testkit.NewClock(start), heads: map[events.Subject]journal.Position{}, step: time.Second}
 }
 
 // say appends a commit of an owner about a run.
@@ -57,7 +58,7 @@ func (d *desk) say(owner events.Owner, run, word string) {
 	after := d.heads[subject]
 	c := reactor.Assemble(reactor.Draft{
 		Subject: subject, After: after.Head, Cause: events.Cause{Event: "test"}, Writer: "test",
-		At: events.At(d.clock.Advance(time.Second)), Payloads: []events.Payload{payload},
+		At: events.At(d.clock.Advance(d.step)), Payloads: []events.Payload{payload},
 	})
 	data, err := events.Encode(&c)
 	if err != nil {
@@ -350,5 +351,38 @@ func TestPublishingThatFails(t *testing.T) {
 	}
 	if len(d.bucket()) != 2 {
 		t.Errorf("published %d views", len(d.bucket()))
+	}
+}
+
+// The views of a run under way are published when they are a second old; until
+// then the cursor stays before them, so that nothing is lost with the process.
+func TestViewsOfRunsUnderWay(t *testing.T) {
+	d := newDesk(t)
+	d.step = 100 * time.Millisecond
+	p, stop := d.project(d.journal, projector.Options{Process: "a", Flush: time.Millisecond})
+	d.say(events.OwnerExecutor, "a", "one")
+	await(t, p, "a")
+	d.say(events.OwnerExecutor, "b", "two")
+	await(t, p, "b")
+	d.clock.Advance(950 * time.Millisecond)
+	deadline := time.Now().Add(30 * time.Second)
+	for len(d.bucket()) == 0 {
+		if time.Now().After(deadline) {
+			t.Fatal("never published")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	for key := range d.bucket() {
+		if !strings.HasSuffix(key, ".a") {
+			t.Errorf("%s is published at once", key)
+		}
+	}
+	// Who starts now reads b from the streams.
+	q, stopOther := d.project(d.journal, projector.Options{Process: "b"})
+	d.same(q, "b")
+	stopOther()
+	stop()
+	if len(d.bucket()) != 4 {
+		t.Error("not published at the end")
 	}
 }

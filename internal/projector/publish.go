@@ -14,7 +14,6 @@ import (
 	"example.org/mandate/events/canon"
 	"example.org/mandate/internal/journal"
 	"example.org/mandate/projections/runs"
-	"example.org/mandate/projections/timeline"
 )
 
 func viewKey(view string, key Key) string { return view + "." + key.Tenant + "." + key.Run }
@@ -27,45 +26,69 @@ func (p *Projector) flushLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := p.Flush(ctx); err != nil && ctx.Err() == nil {
+			if err := p.flush(ctx, p.due); err != nil && ctx.Err() == nil {
 				p.o.Logger.WarnContext(ctx, "views not published", "err", err)
 			}
 		}
 	}
 }
 
+// mark is when a view changed after it was published, and how far the streams
+// had been read before.
+type mark struct {
+	at        time.Time
+	positions map[events.Owner]uint64
+}
+
+// calm is how long the views of a run under way may be older in the bucket
+// than here. A run is published at once when it waits for a person and when it
+// is over: few steps of it are, and every one costs two writes.
+const calm = time.Second
+
+func (p *Projector) due(key Key, m mark) bool {
+	v := &p.held[key].run
+	age := p.o.Clock().Sub(m.at) // below zero after the clock was set back
+	return v.Document || len(v.Waiting) > 0 || age >= calm || age < 0
+}
+
 // Flush publishes every changed view, then the positions they include.
 func (p *Projector) Flush(ctx context.Context) error {
+	return p.flush(ctx, func(Key, mark) bool { return true })
+}
+
+// flush publishes the changed views that are due. The cursor stays before the
+// changes that are not.
+func (p *Projector) flush(ctx context.Context, due func(Key, mark) bool) error {
+	p.publishing.Lock()
+	defer p.publishing.Unlock()
 	p.mu.Lock()
-	if len(p.dirty) == 0 {
-		p.mu.Unlock()
+	batch := map[string][]byte{}
+	flushed := map[Key]mark{}
+	positions := maps.Clone(p.cursors)
+	for key, m := range p.dirty {
+		if !due(key, m) {
+			for owner := range positions {
+				positions[owner] = min(positions[owner], m.positions[owner])
+			}
+			continue
+		}
+		if err := encodeInto(batch, key, p.held[key]); err != nil {
+			p.mu.Unlock()
+			return err
+		}
+		flushed[key] = m
+	}
+	for key := range flushed {
+		delete(p.dirty, key)
+	}
+	p.mu.Unlock()
+	if len(flushed) == 0 {
 		return nil
 	}
-	batch := make(map[string][]byte, 2*len(p.dirty))
-	flushed := make([]Key, 0, len(p.dirty))
-	for key := range p.dirty {
-		flushed = append(flushed, key)
-		h := p.held[key]
-		for view, value := range map[string]any{runs.Name: h.run, timeline.Name: h.timeline} {
-			data, err := canon.JSON(value)
-			if err != nil {
-				p.mu.Unlock()
-				return err
-			}
-			batch[viewKey(view, key)] = data
-		}
-	}
-	cursors, err := p.cursor()
-	p.dirty = map[Key]bool{}
-	p.mu.Unlock()
-	if err == nil {
-		err = p.put(ctx, batch, cursors)
-	}
+	err := p.put(ctx, batch, positions)
 	if err != nil {
 		p.mu.Lock()
-		for _, key := range flushed {
-			p.dirty[key] = true
-		}
+		maps.Copy(p.dirty, flushed)
 		p.mu.Unlock()
 	}
 	return err
@@ -74,7 +97,7 @@ func (p *Projector) Flush(ctx context.Context) error {
 // putters is how many views are published at the same time.
 const putters = 8
 
-func (p *Projector) put(ctx context.Context, batch map[string][]byte, cursors []byte) error {
+func (p *Projector) put(ctx context.Context, batch map[string][]byte, positions map[events.Owner]uint64) error {
 	type value struct {
 		key  string
 		data []byte
@@ -103,6 +126,10 @@ func (p *Projector) put(ctx context.Context, batch map[string][]byte, cursors []
 	if err := errors.Join(all...); err != nil {
 		return fmt.Errorf("publish views: %w", err)
 	}
+	cursors, err := canon.JSON(cursor{events.At(p.o.Clock()), positions})
+	if err != nil {
+		return err
+	}
 	if err := p.o.Streams.PutValue(ctx, journal.BucketSnapshots, cursorPrefix+p.o.Process, cursors); err != nil {
 		return fmt.Errorf("publish cursor: %w", err)
 	}
@@ -121,10 +148,6 @@ const cursorPrefix = "projector.cursor."
 // cursorLife is how long the cursor of a process counts after the newest one.
 // A process that is behind by more publishes nothing that matters.
 const cursorLife = time.Hour
-
-func (p *Projector) cursor() ([]byte, error) {
-	return canon.JSON(cursor{events.At(p.o.Clock()), p.cursors})
-}
 
 // restore loads the index from what was published, and the positions that
 // every process that may have published it had reached. Without a cursor

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"example.org/mandate/events"
@@ -124,6 +125,8 @@ func (p *Projector) Rebuild(ctx context.Context) ([]Rebuilt, error) {
 	if err := p.Flush(ctx); err != nil {
 		return nil, err
 	}
+	p.publishing.Lock()
+	defer p.publishing.Unlock()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before, err := p.published(ctx)
@@ -201,14 +204,10 @@ func (p *Projector) replace(ctx context.Context, before map[string][]byte, fresh
 			}
 		}
 	}
-	cursors, err := p.cursor()
-	if err != nil {
+	if err := p.put(ctx, after, maps.Clone(p.cursors)); err != nil {
 		return nil, err
 	}
-	if err := p.put(ctx, after, cursors); err != nil {
-		return nil, err
-	}
-	p.held, p.lru, p.index, p.dirty = map[Key]*held{}, nil, map[Key]Row{}, map[Key]bool{}
+	p.held, p.lru, p.index, p.dirty = map[Key]*held{}, nil, map[Key]Row{}, map[Key]mark{}
 	for key, h := range fresh {
 		p.index[key] = rowOf(key, &h.run)
 	}
