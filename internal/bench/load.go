@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -22,7 +21,7 @@ var principal = events.Principal{ID: "bench", Kind: events.PrincipalService}
 const runTimeout = 60 * time.Second
 
 // loop keeps n workers doing one thing after the other for a while, after a
-// tenth of the time to warm up.
+// tenth of the time to warm up, and in any case until one was measured.
 func loop(ctx context.Context, n int, d time.Duration, do func(ctx context.Context, run string) error) (Figures, error) {
 	var (
 		mu        sync.Mutex
@@ -35,9 +34,14 @@ func loop(ctx context.Context, n int, d time.Duration, do func(ctx context.Conte
 	begin, used, all := time.Now(), cpu(), 0
 	warm := begin.Add(d / 10)
 	end := warm.Add(d)
+	more := func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return ctx.Err() == nil && (len(latencies) == 0 || time.Now().Before(end))
+	}
 	for range n {
 		wait.Go(func() {
-			for time.Now().Before(end) && ctx.Err() == nil {
+			for more() {
 				started := time.Now()
 				one, done := context.WithTimeout(ctx, runTimeout)
 				err := do(one, ulid.Make().String())
@@ -61,7 +65,7 @@ func loop(ctx context.Context, n int, d time.Duration, do func(ctx context.Conte
 		return Figures{}, fmt.Errorf("load of %d: %w", n, first)
 	}
 	if len(latencies) == 0 {
-		return Figures{}, errors.New("nothing ended in the time of the measurement")
+		return Figures{}, fmt.Errorf("load of %d: %w", n, context.Cause(ctx))
 	}
 	out := figures(latencies, time.Since(warm))
 	out.CPUMillis = millis(cpu()-used) / float64(all)
