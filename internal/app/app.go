@@ -172,6 +172,7 @@ func (a *App) startNATS(context.Context) error {
 			embedded.WaitForShutdown()
 			return nil
 		})
+		a.background("embedded NATS server", func(ctx context.Context) error { return watchServer(ctx, embedded) })
 	} else {
 		a.natsURL = a.o.NATSURL
 	}

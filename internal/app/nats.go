@@ -1,9 +1,11 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -55,6 +57,37 @@ func startServer(o Options) (*server.Server, string, error) {
 		return s, "", nil
 	}
 	return s, s.ClientURL(), nil
+}
+
+// How often the embedded server is looked at, and how many times in a row it
+// has to be found unable before that counts.
+const (
+	serverCheck    = time.Second
+	serverFailures = 3
+)
+
+// watchServer returns when the embedded server cannot store any more. A server
+// whose disk was full answers no publish until it is started again, also when
+// there is room again: a process that stays would accept requests and never
+// finish one.
+func watchServer(ctx context.Context, s *server.Server) error {
+	ticker := time.NewTicker(serverCheck)
+	defer ticker.Stop()
+	for failures := 0; ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		health := s.Healthz(nil)
+		if health.StatusCode == http.StatusOK {
+			failures = 0
+			continue
+		}
+		if failures++; failures == serverFailures {
+			return fmt.Errorf("it cannot store: %s; make sure that the data directory has room and may be written, and start again", health.Error)
+		}
+	}
 }
 
 // connect opens the connection of one process, to the embedded server within
