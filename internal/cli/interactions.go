@@ -53,6 +53,10 @@ func (c *cli) decide(decision string) *cobra.Command {
 	if decision == "deny" {
 		short, example = "Refuse what waits under an ID", "  mandate deny approval-3f2a… --reason 'not this week'"
 	}
+	why := "why"
+	if decision == "deny" {
+		why = "why, for whoever asked; it is needed"
+	}
 	command := &cobra.Command{
 		Use: decision + " ID", Short: short, Example: example, Args: cobra.ExactArgs(1),
 		Long: short + ". What is decided on is shown.\n\n" +
@@ -64,7 +68,7 @@ func (c *cli) decide(decision string) *cobra.Command {
 			return c.decided(command, args[0], api.Decision{Decision: events.Decision(decision), Digest: events.Digest(digest), Reason: reason})
 		},
 	}
-	command.Flags().StringVar(&reason, "reason", "", "why")
+	command.Flags().StringVar(&reason, "reason", "", why)
 	command.Flags().StringVar(&digest, "digest", "", "digest of what was seen (default: of what is shown now)")
 	return command
 }

@@ -257,6 +257,9 @@ func TestExitCodes(t *testing.T) {
 			if got.Status != test.status || got.NotApplied != test.notApplied || got.Code != test.want || got.Receipt != "exit "+test.code {
 				t.Errorf("outcome = %s, not applied %v, %v, %q", got.Status, got.NotApplied, got.Code, got.Receipt)
 			}
+			if test.want != 0 && !strings.Contains(got.Message, "exit code "+test.code+",") {
+				t.Errorf("the message %q does not say how it ended", got.Message)
+			}
 			content := string(got.Evidence[0].Content)
 			if got.Evidence[0].Method != "process-exit" || !strings.Contains(content, `"exit_code":`+test.code) || !strings.Contains(content, `"argv_digest":"sha256:`) {
 				t.Errorf("evidence = %s %s", got.Evidence[0].Method, content)

@@ -120,11 +120,19 @@ func judge(ctx context.Context, c call, end ending) capability.Outcome {
 		}
 		return capability.Outcome{Status: capability.StatusCompleted}
 	case end.exitCode >= 0 && slices.Contains(c.binding.NotAppliedExitCodes, end.exitCode):
-		return provider.Refused(events.CodeActionFailed, "the program ended with an exit code that means nothing was changed")
+		return provider.Refused(events.CodeActionFailed, ended(end)+", which means that nothing was changed")
 	case effect == events.EffectWrite:
-		return provider.Broken(effect, events.CodeActionUncertain, "the program ended with an exit code that does not say what was changed")
+		return provider.Broken(effect, events.CodeActionUncertain, ended(end)+", which does not say what was changed")
 	}
-	return provider.Broken(effect, events.CodeActionFailed, "the program ended with an exit code that is not a success")
+	return provider.Broken(effect, events.CodeActionFailed, ended(end)+", which is not a success")
+}
+
+// ended says how a program ended, for whoever has to find out why.
+func ended(end ending) string {
+	if end.exitCode < 0 {
+		return "the program was ended by a signal"
+	}
+	return "the program ended with exit code " + strconv.Itoa(end.exitCode)
 }
 
 // invocationContent is the evidence that a program ran. It holds no argument.
