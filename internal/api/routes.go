@@ -75,7 +75,7 @@ func (s *server) runRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/runs/{run}/events", name: "runEvents", summary: "The commits of a run as batches of CloudEvents",
-			query:  []parameter{{name: "follow", summary: "whether to wait for more", values: []string{"true", "false"}}},
+			query:  []parameter{{name: "follow", summary: "whether to wait for more; true if it is not given", values: []string{"true", "false"}}},
 			header: []parameter{eventID}, answers: map[int]any{http.StatusOK: media{"text/event-stream"}}, handle: s.runEvents,
 		},
 		{
@@ -120,7 +120,7 @@ func (s *server) otherRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "/v1/events", name: "allEvents", summary: "The commits of every run as batches of CloudEvents",
-			query:   []parameter{{name: "from", summary: "where to begin without a Last-Event-ID", values: []string{"now", "start"}}},
+			query:   []parameter{{name: "from", summary: "where to begin without a Last-Event-ID; now if it is not given", values: []string{"now", "start"}}},
 			header:  []parameter{{name: "Last-Event-ID", summary: "the ID of the last event received; the stream goes on after it"}},
 			answers: map[int]any{http.StatusOK: media{"text/event-stream"}}, handle: s.allEvents,
 		},
