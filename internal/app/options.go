@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"time"
 
@@ -92,6 +93,11 @@ func (o *Options) Validate() error {
 	if o.Workspace != "" {
 		if info, err := os.Stat(o.Workspace); err != nil || !info.IsDir() {
 			errs = append(errs, fmt.Errorf("workspace %s is not a directory", o.Workspace))
+		}
+	}
+	for _, address := range []string{o.HTTPListen, o.NATSListen} {
+		if _, _, err := net.SplitHostPort(address); address != "" && err != nil {
+			errs = append(errs, fmt.Errorf("the address to listen on is not HOST:PORT: %w", err))
 		}
 	}
 	if o.Clock == nil || o.Logger == nil {
