@@ -88,8 +88,22 @@ func (s *server) guard(next http.Handler) http.Handler {
 			}))
 			return
 		}
+		limitBodyTime(w, r, bodyTimeout)
 		next.ServeHTTP(w, r)
 	})
+}
+
+// bodyTimeout bounds how long the body of a request may take to arrive.
+const bodyTimeout = 30 * time.Second
+
+// limitBodyTime ends the reading of a body that takes longer than patience, so
+// that whoever sends one byte at a time holds a connection for that long only.
+// A request without a body is not limited: event streams stay open.
+func limitBodyTime(w http.ResponseWriter, r *http.Request, patience time.Duration) {
+	if r.ContentLength != 0 {
+		// Not every connection can have a deadline; tests use some that cannot.
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
+	}
 }
 
 // handler serves a route: it finds out who calls, and answers errors.
@@ -208,6 +222,8 @@ func (c *call) body() ([]byte, error) {
 			Code: events.CodeRequestMalformed, Message: "the body could not be read", Action: "send it again",
 		})
 	}
+	// It is here; the answer may take longer than it did.
+	_ = http.NewResponseController(c.ResponseWriter).SetReadDeadline(time.Time{})
 	return data, nil
 }
 

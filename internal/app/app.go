@@ -246,7 +246,10 @@ func (a *App) startHTTP(ctx context.Context) error {
 		return fmt.Errorf("listen on %s: %w", a.o.HTTPListen, err)
 	}
 	a.httpAddr = "http://" + listener.Addr().String()
-	s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return a.ctx }}
+	s := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		BaseContext: func(net.Listener) context.Context { return a.ctx },
+	}
 	a.running.Go(func() {
 		if err := s.Serve(listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			a.cancel(fmt.Errorf("serve HTTP: %w", err))
