@@ -69,6 +69,7 @@ type Query struct {
 // whether there are more.
 func (p *Projector) Rows(q Query) (rows []Row, more bool) {
 	p.mu.Lock()
+	before, known := p.index[Key{Tenant: q.Tenant, Run: q.Before}]
 	for key, row := range p.index {
 		if key.Tenant == q.Tenant && (q.Phase == "" || row.Phase == q.Phase) && (q.Outcome == "" || row.Outcome == q.Outcome) &&
 			(!q.Waiting || len(row.Waiting) > 0) {
@@ -76,17 +77,19 @@ func (p *Projector) Rows(q Query) (rows []Row, more bool) {
 		}
 	}
 	p.mu.Unlock()
-	slices.SortFunc(rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(b.Submitted, a.Submitted), cmp.Compare(b.Run, a.Run))
-	})
+	slices.SortFunc(rows, newestFirst)
 	if q.Before != "" {
-		i := slices.IndexFunc(rows, func(r Row) bool { return r.Run == q.Before })
-		rows = rows[i+1:]
+		// The run itself may have gone on and not be selected any more.
+		rows = slices.DeleteFunc(rows, func(r Row) bool { return !known || newestFirst(before, r) >= 0 })
 	}
 	if q.Limit > 0 && len(rows) > q.Limit {
 		return rows[:q.Limit], true
 	}
 	return rows, false
+}
+
+func newestFirst(a, b Row) int {
+	return cmp.Or(cmp.Compare(b.Submitted, a.Submitted), cmp.Compare(b.Run, a.Run))
 }
 
 // Waiting finds the run that an interaction belongs to.
