@@ -2,6 +2,8 @@ package api
 
 import (
 	"net/http"
+	"slices"
+	"strings"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/journal"
@@ -32,6 +34,19 @@ type parameter struct {
 
 // media is an answer that is not JSON.
 type media []string
+
+// checkQuery refuses a parameter with a value that it cannot have.
+func (r *route) checkQuery(c *call) error {
+	for _, p := range r.query {
+		value := c.URL.Query().Get(p.name)
+		if value != "" && len(p.values) > 0 && !slices.Contains(p.values, value) {
+			return fail(http.StatusBadRequest, events.Diagnostic{
+				Code: events.CodeRequestMalformed, Path: p.name, Message: "it cannot have this value", Action: "use " + strings.Join(p.values, " or "),
+			})
+		}
+	}
+	return nil
+}
 
 func (r *route) pattern() string { return r.method + " " + r.path }
 

@@ -55,7 +55,7 @@ func New(o Options) (http.Handler, error) {
 	}
 	s.addPages(mux)
 	o.Health.register(mux, s.counts)
-	return s.guard(mux), nil
+	return s.guard(s.explain(mux)), nil
 }
 
 // call is one request with who it is from.
@@ -106,11 +106,48 @@ func limitBodyTime(w http.ResponseWriter, r *http.Request, patience time.Duratio
 	}
 }
 
+// explain answers what is for no route as a problem, as everything else is.
+func (s *server) explain(mux *http.ServeMux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, pattern := mux.Handler(r); pattern != "" {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		found := &statusOnly{header: w.Header()}
+		mux.ServeHTTP(found, r)
+		w.Header().Del("Content-Type")
+		d := events.Diagnostic{Code: events.CodeNotFound, Message: "there is nothing at this path", Action: "see /openapi.json"}
+		switch found.status {
+		case http.StatusMethodNotAllowed:
+			d.Message = "the method is not one of this path: " + w.Header().Get("Allow")
+		case http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+			w.WriteHeader(found.status)
+			return
+		}
+		s.problem(w, r, fail(found.status, d))
+	})
+}
+
+// statusOnly keeps the status and the headers of an answer.
+type statusOnly struct {
+	header http.Header
+	status int
+}
+
+func (s *statusOnly) Header() http.Header { return s.header }
+
+func (s *statusOnly) Write(data []byte) (int, error) { return len(data), nil }
+
+func (s *statusOnly) WriteHeader(status int) { s.status = status }
+
 // handler serves a route: it finds out who calls, and answers errors.
 func (s *server) handler(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		answer := &recorder{ResponseWriter: w}
 		c, err := s.identify(answer, request)
+		if err == nil {
+			err = r.checkQuery(c)
+		}
 		if err == nil {
 			err = r.handle(c)
 		}

@@ -149,9 +149,16 @@ func (c *cli) remoteOptions(p *process) (app.Options, error) {
 // and what is live is small, so collecting less often costs little memory.
 const collectorPercent = 300
 
+// collectorMemory is how many bytes a process may hold before it collects more
+// often than that, unless GOMEMLIMIT says otherwise.
+const collectorMemory = 1 << 30
+
 func (c *cli) tuneCollector() {
 	if _, set := c.Environment("GOGC"); !set {
 		debug.SetGCPercent(collectorPercent)
+	}
+	if _, set := c.Environment("GOMEMLIMIT"); !set {
+		debug.SetMemoryLimit(collectorMemory)
 	}
 }
 

@@ -37,7 +37,7 @@ type Options struct {
 	Clock   func() time.Time
 	// Flush is how often changed views are published; 0 means 200 ms.
 	Flush time.Duration
-	// Kept bounds the runs whose views are kept in memory; 0 means 8192.
+	// Kept bounds the runs whose views are kept in memory; 0 means 2048.
 	Kept   int
 	Logger *slog.Logger
 }
@@ -88,7 +88,7 @@ func New(o Options) *Projector {
 		o.Flush = 200 * time.Millisecond
 	}
 	if o.Kept == 0 {
-		o.Kept = 8192
+		o.Kept = 2048
 	}
 	return &Projector{
 		o: o, held: map[Key]*held{}, index: map[Key]Row{}, dirty: map[Key]mark{},

@@ -1,6 +1,7 @@
 package projector_test
 
 import (
+	"strings"
 	"testing"
 
 	"example.org/mandate/events"
@@ -20,11 +21,11 @@ func TestRowsAfterARunThatWentOn(t *testing.T) {
 	defer stop()
 	for before, want := range map[string]string{"": "ca", "c": "a", "b": "a", "a": "", "nobody": ""} {
 		rows, more := p.Rows(projector.Query{Tenant: tenant, Phase: events.PhaseExecuting, Before: before, Limit: 10})
-		got := ""
+		var names []string
 		for _, r := range rows {
-			got += r.Run
+			names = append(names, r.Run)
 		}
-		if got != want || more {
+		if got := strings.Join(names, ""); got != want || more {
 			t.Errorf("after %q: %q, more %t; want %q", before, got, more, want)
 		}
 	}

@@ -55,7 +55,7 @@ type Options struct {
 	// Pause waits between tries to record an outcome and reports false if ctx
 	// ended first. Nil means to wait.
 	Pause func(ctx context.Context, d time.Duration) bool
-	// CachedRuns bounds how many idle runs are kept in memory; 0 means 4096.
+	// CachedRuns bounds how many idle runs are kept in memory; 0 means 1024.
 	CachedRuns int
 	Logger     *slog.Logger
 }
@@ -71,7 +71,7 @@ func (o *Options) validate() error {
 		}
 	}
 	if o.CachedRuns == 0 {
-		o.CachedRuns = 4096
+		o.CachedRuns = 1024
 	}
 	if o.Spawn == nil {
 		o.Spawn = func(f func()) { go f() }

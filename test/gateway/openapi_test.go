@@ -161,3 +161,32 @@ func TestOpenAPIDescribesWhatIsAnswered(t *testing.T) {
 		t.Error("the tenant header changed its name")
 	}
 }
+
+// TestEveryRefusalIsAProblem asks for what there is not: the answer says what
+// and what to do, as the answers of routes do.
+func TestEveryRefusalIsAProblem(t *testing.T) {
+	g := start(t, nil)
+	o := readOpenAPI(t, g)
+	for _, c := range []struct {
+		method, path string
+		status       int
+	}{
+		{http.MethodGet, "/v1/nothing", http.StatusNotFound},
+		{http.MethodPost, "/v1/nothing", http.StatusNotFound},
+		{http.MethodDelete, "/v1/runs", http.StatusMethodNotAllowed},
+		{http.MethodGet, "/v1/events?from=yesterday", http.StatusBadRequest},
+		{http.MethodGet, "/v1/runs/x/events?follow=perhaps", http.StatusBadRequest},
+		{http.MethodGet, "/v1/runs/x/document?surface=paper", http.StatusBadRequest},
+		{http.MethodPut, "/v1/registry?dry_run=1", http.StatusBadRequest},
+	} {
+		a := g.request(c.method, c.path, "")
+		if a.status != c.status || a.header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s %s: %d %s %s", c.method, c.path, a.status, a.header.Get("Content-Type"), a.body)
+			continue
+		}
+		if c.status == http.StatusMethodNotAllowed && !strings.Contains(a.header.Get("Allow"), http.MethodGet) {
+			t.Errorf("allowed: %q", a.header.Get("Allow"))
+		}
+		o.check(t, "/components/responses/problem/content/application~1problem+json/schema", a.body)
+	}
+}
