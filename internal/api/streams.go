@@ -268,7 +268,10 @@ func (s *server) followOwner(ctx context.Context, owner events.Owner, from uint6
 	for record, err := range s.o.Streams.Follow(ctx, owner, from) {
 		a := arrival{sequence: record.Sequence, err: err}
 		if err == nil {
-			a.commit, a.err = events.Decode(record)
+			if a.commit, err = events.Decode(record); err != nil {
+				s.o.Logger.WarnContext(ctx, "record is no commit", "stream", record.Stream, "sequence", record.Sequence, "err", err)
+				continue
+			}
 		}
 		select {
 		case found <- a:

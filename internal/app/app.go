@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -40,6 +41,7 @@ type App struct {
 	httpAddr string
 	natsURL  string
 	ready    chan struct{}
+	broken   atomic.Bool // a chain with a gap stopped a consumption
 
 	embedded   *server.Server
 	conn       *nats.Conn
@@ -198,6 +200,8 @@ func (a *App) config() jetstream.Config {
 		Replicas: a.o.Replicas, PartitionGroups: a.o.PartitionGroups, Readers: readers(),
 		More: a.more, SyncAlways: a.o.SyncAlways, Production: a.o.Production, Accept: a.o.Accept, Logger: a.logger,
 		Fatal: func(err error) { a.cancel(err) },
+		// The rest goes on; whoever watches the process learns of it.
+		Alarm: func(error) { a.broken.Store(true) },
 	}
 }
 

@@ -82,7 +82,7 @@ func (a *App) isReady() bool {
 			return false
 		}
 	}
-	return a.ctx.Err() == nil && a.conn.IsConnected()
+	return a.ctx.Err() == nil && a.conn.IsConnected() && !a.broken.Load()
 }
 
 // AwaitReady waits until the process does what it is for.

@@ -182,14 +182,11 @@ func (p *Projector) follow(ctx context.Context, owner events.Owner) error {
 }
 
 func (p *Projector) apply(ctx context.Context, record events.Record) error {
-	subject, err := events.ParseSubject(record.Subject)
-	if err != nil {
-		return p.skip(ctx, record, err)
-	}
 	c, err := events.Decode(record)
 	if err != nil {
 		return p.skip(ctx, record, err)
 	}
+	subject := c.Subject
 	key := Key{subject.Tenant, subject.Run}
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -2,11 +2,16 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/api"
@@ -91,5 +96,91 @@ func TestParkedMessages(t *testing.T) {
 	}
 	if len(list()) != 2 {
 		t.Error("what was parked is gone")
+	}
+}
+
+// Bytes that are no commit, on a stream of every service: they are parked, and
+// runs go on.
+func TestStrayMessagesAreParked(t *testing.T) {
+	g := start(t, func(o *app.Options) { o.NATSListen = "127.0.0.1:0" })
+	g.apply()
+	conn, err := nats.Connect(g.app.NATSURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var owners []events.Owner
+	for _, owner := range events.Owners() {
+		if owner == events.OwnerRegistry {
+			continue // whose chain everything depends on: it fails closed
+		}
+		owners = append(owners, owner)
+		stray := events.Subject{Owner: owner, Tenant: "default", Run: "GARBAGE"}
+		wrong := fmt.Sprintf("mandate.v1.%s.%02d.default.GARBAGE", owner, (stray.Partition()+1)%events.Partitions)
+		for _, subject := range []string{stray.String(), wrong} {
+			if err := conn.Publish(subject, []byte("\xff\x00garbage")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	g.await(g.submit("x", false), done)
+	if a := g.get("/readyz"); a.status != http.StatusOK {
+		t.Errorf("not ready: %d %s", a.status, a.body)
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		var list api.ParkedList
+		if err := json.Unmarshal(g.get("/v1/parked").body, &list); err != nil {
+			t.Fatal(err)
+		}
+		streams := map[string]bool{}
+		for _, p := range list.Parked {
+			streams[p.Stream] = true
+			if p.Reason == "" {
+				t.Errorf("no reason: %+v", p)
+			}
+		}
+		missing := slices.DeleteFunc(slices.Clone(owners), func(o events.Owner) bool {
+			return streams[o.Stream()] || o == events.OwnerPresenter // to whom nobody listens
+		})
+		if len(missing) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nothing parked of %v", missing)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// A chain with a gap stops what reads it, and the process says so: whoever
+// goes on would act on half of what was decided.
+func TestGapIsNotReady(t *testing.T) {
+	g := start(t, func(o *app.Options) { o.NATSListen = "127.0.0.1:0" })
+	conn, err := nats.Connect(g.app.NATSURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if a := g.get("/readyz"); a.status != http.StatusOK {
+		t.Fatalf("not ready at first: %d %s", a.status, a.body)
+	}
+	subject := events.Subject{Owner: events.OwnerRequest, Tenant: "default", Run: "GAP"}.String()
+	for _, number := range []string{"5", "9"} {
+		m := nats.NewMsg(subject)
+		m.Header = nats.Header{
+			events.HeaderCommit: {"c" + number}, events.HeaderNumber: {number}, events.HeaderSchema: {"1"},
+			events.HeaderPrevious: {"sha256:" + strings.Repeat("0", 64)},
+		}
+		if err := conn.PublishMsg(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	deadline := time.Now().Add(patience)
+	for g.get("/readyz").status == http.StatusOK {
+		if time.Now().After(deadline) {
+			t.Fatal("ready, with a gap")
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 }

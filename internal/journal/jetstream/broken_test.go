@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go"
 	natsjs "github.com/nats-io/nats.go/jetstream"
 
@@ -90,14 +91,6 @@ func TestDamageIsNeverSkipped(t *testing.T) {
 			c.ID = "forged"
 			forge(t, conn, &c, sequences[4])
 		}, 5, false, true},
-		"a partition that does not follow": {func(t *testing.T, conn *nats.Conn, js natsjs.JetStream) {
-			t.Helper()
-			chain(t, conn)
-			wrong := (run.Partition() + 1) % events.Partitions
-			if _, err := js.Publish(t.Context(), fmt.Sprintf("mandate.v1.executor.%02d.t.run", wrong), nil); err != nil {
-				t.Fatal(err)
-			}
-		}, 5, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
@@ -153,5 +146,72 @@ func TestDamageIsNeverSkipped(t *testing.T) {
 				t.Errorf("load: error = %v, want ErrCorrupt: %v", err, test.loaded)
 			}
 		})
+	}
+}
+
+// TestStrayMessages publishes what is no commit of any chain: readers get it,
+// to park it, and the rest goes on.
+func TestStrayMessages(t *testing.T) {
+	t.Parallel()
+	conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
+	j := open(t, conn, jetstream.Config{
+		Readers: []jetstream.Reader{brokenReader}, Alarm: func(err error) { t.Errorf("alarm: %v", err) },
+	})
+	run := events.Subject{Owner: events.OwnerExecutor, Tenant: "t", Run: "run"}
+	first := events.Commit{ID: "c0", Subject: run, Number: 1, Protocol: 1}
+	last := forge(t, conn, &first, 0)
+	js, err := natsjs.New(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := (run.Partition() + 1) % events.Partitions
+	strays := []string{
+		events.Subject{Owner: run.Owner, Tenant: "t", Run: "garbage"}.String(),
+		fmt.Sprintf("mandate.v1.executor.%02d.t.run", wrong),
+		fmt.Sprintf("mandate.v1.executor.%02d.too.many.words", wrong),
+	}
+	for _, subject := range strays {
+		if _, err := js.Publish(t.Context(), subject, []byte("\xff\x00garbage")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := events.Commit{
+		ID: "c1", Subject: run, Number: 2, Protocol: 1, Previous: events.ChainDigest(&first, []byte(first.ID)),
+	}
+	forge(t, conn, &second, last)
+
+	want := map[string]int{run.String(): 2}
+	for _, subject := range strays {
+		want[subject] = 1
+	}
+	deliveries, err := j.Consume(t.Context(), brokenReader.Name, brokenReader.Source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivered := map[string]int{}
+	for range 5 {
+		select {
+		case d := <-deliveries:
+			delivered[d.Record().Subject]++
+			d.Ack()
+		case <-time.After(patience):
+			t.Fatalf("only %v came", delivered)
+		}
+	}
+	if diff := cmp.Diff(want, delivered); diff != "" {
+		t.Errorf("delivered (-want +got):\n%s", diff)
+	}
+	read := map[string]int{}
+	for r, err := range j.Read(t.Context(), run.Owner, 1) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		read[r.Subject]++
+	}
+	if diff := cmp.Diff(want, read); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	if records, err := j.Load(t.Context(), run, 0); err != nil || len(records) != 2 {
+		t.Errorf("loaded %d, %v", len(records), err)
 	}
 }

@@ -204,15 +204,7 @@ func (j *Journal) atLeader(ctx context.Context, owner events.Owner, sequence uin
 	if err != nil {
 		return nil, err
 	}
-	return []events.Record{m.record(owner.Stream())}, checkOwner(owner, m)
-}
-
-func checkOwner(owner events.Owner, m *message) error {
-	subject, err := events.ParseSubject(m.subject)
-	if err != nil || subject.Owner != owner {
-		return fmt.Errorf("%w: %s/%d has the foreign subject %.120q", journal.ErrCorrupt, owner.Stream(), m.sequence, m.subject)
-	}
-	return nil
+	return []events.Record{m.record(owner.Stream())}, nil
 }
 
 // page reads up to count records from a sequence on, without a consumer. It
@@ -228,9 +220,6 @@ func (j *Journal) page(ctx context.Context, owner events.Owner, from uint64, cou
 		}
 		records := make([]events.Record, 0, len(messages))
 		for _, m := range messages {
-			if err := checkOwner(owner, m); err != nil {
-				return records, err
-			}
 			if want := from + uint64(len(records)); m.sequence != want {
 				// A replica may have a hole that the leader has not.
 				if len(records) > 0 {
