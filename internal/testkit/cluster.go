@@ -31,16 +31,24 @@ type Cluster struct {
 func StartCluster(tb testing.TB, options ServerOptions) *Cluster {
 	tb.Helper()
 	c := &Cluster{tb: tb}
-	clusterPorts, clientPorts := freePorts(tb, nodes), freePorts(tb, nodes)
+	// The routes listen before ports are chosen: a route on the port of the node
+	// that it leads to would forward to itself, without end.
+	for from := range nodes {
+		for to := range nodes {
+			if from != to {
+				c.routes[from][to] = newRoute(tb)
+			}
+		}
+	}
+	ports := freePorts(tb, 2*nodes)
+	clusterPorts, clientPorts := ports[:nodes], ports[nodes:]
 	for from := range nodes {
 		var urls []*url.URL
-		for to := range nodes {
-			if from == to {
-				continue
+		for to, r := range c.routes[from] {
+			if r != nil {
+				urls = append(urls, &url.URL{Scheme: "nats", Host: r.listener.Addr().String()})
+				go r.serve("127.0.0.1:" + strconv.Itoa(clusterPorts[to]))
 			}
-			r := newRoute(tb, "127.0.0.1:"+strconv.Itoa(clusterPorts[to]))
-			c.routes[from][to] = r
-			urls = append(urls, &url.URL{Scheme: "nats", Host: r.listener.Addr().String()})
 		}
 		c.options[from] = server.Options{
 			ServerName: "node" + strconv.Itoa(from), Host: "127.0.0.1", Port: clientPorts[from],

@@ -10,7 +10,6 @@ import (
 // route forwards connections to a target and can be cut.
 type route struct {
 	listener net.Listener
-	target   string
 
 	mu    sync.Mutex
 	down  bool
@@ -18,24 +17,23 @@ type route struct {
 	conns map[net.Conn]struct{}
 }
 
-func newRoute(tb testing.TB, target string) *route {
+// newRoute listens; serve forwards.
+func newRoute(tb testing.TB) *route {
 	tb.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &route{listener: listener, target: target, conns: make(map[net.Conn]struct{})}
-	go r.serve()
-	return r
+	return &route{listener: listener, conns: make(map[net.Conn]struct{})}
 }
 
-func (r *route) serve() {
+func (r *route) serve(target string) {
 	for {
 		from, err := r.listener.Accept()
 		if err != nil {
 			return
 		}
-		to, err := net.Dial("tcp", r.target)
+		to, err := net.Dial("tcp", target)
 		if err != nil || !r.keep(from, to) {
 			_ = from.Close()
 			if err == nil {
