@@ -22,7 +22,7 @@ func (s *Service[S]) handle(ctx context.Context, e *entry[S], in decider.Input, 
 		}
 		if e.handled[cause] && in.Kind == decider.Delivered {
 			// Again: only what it had started may be missing.
-			return s.recoverRun(ctx, e, in.Run)
+			return s.settle(ctx, e, in.Run)
 		}
 		err := s.decide(ctx, e, in, cause)
 		var unstarted *startError
@@ -80,7 +80,22 @@ func (s *Service[S]) prepare(ctx context.Context, e *entry[S], in decider.Input)
 	if err := s.load(ctx, e, in.Run); err != nil {
 		return err
 	}
-	return s.recoverRun(ctx, e, in.Run)
+	return s.settle(ctx, e, in.Run)
+}
+
+// settle recovers a run, and reads its chain again as long as another process
+// goes on with it: what is in memory here is then too old to recover from.
+func (s *Service[S]) settle(ctx context.Context, e *entry[S], run events.Subject) error {
+	var err error
+	for range maxConflicts {
+		if err = s.recoverRun(ctx, e, run); !errors.Is(err, journal.ErrConflict) {
+			return err
+		}
+		if err := s.load(ctx, e, run); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("recover run %s after %d tries: %w", run, maxConflicts, err)
 }
 
 // load folds the whole chain of the run.

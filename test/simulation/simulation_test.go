@@ -201,6 +201,22 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
+// TestSchedulesThatFailed runs schedules that broke a promise once.
+func TestSchedulesThatFailed(t *testing.T) {
+	view := newRegistry()
+	for name, seed := range map[string]uint64{
+		"a replica recovers a run that another has gone on with": 5606618151495714373,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(seed, view)
+			if err := run(t.Context(), w); err != nil {
+				t.Log(w.story(t.Context()))
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func (w *world) tags(ctx context.Context) map[events.Tag]int {
 	found := map[events.Tag]int{}
 	all, err := w.histories(ctx)
