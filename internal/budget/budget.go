@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/go-json-experiment/json"
+
 	"example.org/mandate/events"
 )
 
@@ -66,6 +68,18 @@ func Missing[V any](document map[string]V) []string {
 		}
 	}
 	return names
+}
+
+// MissingIn is [Missing] of the limits in a request document. A document that
+// cannot be read or has no limits lacks none: both are refused as what they are.
+func MissingIn(document []byte) []string {
+	var written struct {
+		Limits map[string]events.JSON `json:"limits"`
+	}
+	if json.Unmarshal(document, &written) != nil || written.Limits == nil {
+		return nil
+	}
+	return Missing(written.Limits)
 }
 
 // Meet returns the smaller of each limit: never above either.

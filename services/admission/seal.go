@@ -83,16 +83,11 @@ func decodeRequest(content []byte) (*events.IntentRequest, []events.Diagnostic) 
 	if err := jsonvalue.Scan(content, jsonvalue.DefaultLimits); err != nil {
 		return nil, []events.Diagnostic{{Code: events.CodeRequestMalformed, Message: err.Error(), Action: "correct the document"}}
 	}
-	var written struct {
-		Limits map[string]events.JSON `json:"limits"`
-	}
-	if json.Unmarshal(content, &written) == nil && written.Limits != nil {
-		if names := budget.Missing(written.Limits); len(names) > 0 {
-			return nil, []events.Diagnostic{{
-				Code: events.CodeLimitMissing, Path: "limits." + names[0], Message: "not given: " + strings.Join(names, ", "),
-				Action: "give every limit; zero means none",
-			}}
-		}
+	if names := budget.MissingIn(content); len(names) > 0 {
+		return nil, []events.Diagnostic{{
+			Code: events.CodeLimitMissing, Path: "limits." + names[0], Message: "not given: " + strings.Join(names, ", "),
+			Action: "give every limit; zero means none",
+		}}
 	}
 	var request events.IntentRequest
 	if err := json.Unmarshal(content, &request, json.RejectUnknownMembers(true)); err != nil {
