@@ -8,6 +8,7 @@ import (
 	"example.org/mandate/events"
 	"example.org/mandate/internal/intake"
 	"example.org/mandate/internal/projector"
+	"example.org/mandate/internal/reactor"
 )
 
 // Apply records resources in the registry of a tenant, all or none.
@@ -76,18 +77,12 @@ func (a *App) Await(ctx context.Context, tenant, run string, ask Asker) (*events
 
 // conclusion reads the terminal event of a run, with its content.
 func (a *App) conclusion(ctx context.Context, tenant, run string) (*events.RunConcluded, error) {
-	records, err := a.journal.Load(ctx, events.Subject{Owner: events.OwnerEvaluator, Tenant: tenant, Run: run}, 0)
+	chain, _, err := reactor.LoadChain(ctx, a.journal, a.sealer, events.Subject{Owner: events.OwnerEvaluator, Tenant: tenant, Run: run})
 	if err != nil {
 		return nil, fmt.Errorf("conclusion of %s: %w", run, err)
 	}
-	for i := range records {
-		c, err := events.Decode(records[i])
-		if err != nil {
-			return nil, fmt.Errorf("conclusion of %s: %w", run, err)
-		}
-		if err := a.sealer.Open(ctx, &c); err != nil {
-			return nil, fmt.Errorf("conclusion of %s: %w", run, err)
-		}
+	for i := range chain {
+		c := &chain[i]
 		for j := range c.Events {
 			if concluded, ok := c.Events[j].Data.(*events.RunConcluded); ok {
 				return concluded, nil

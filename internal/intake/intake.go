@@ -83,13 +83,8 @@ func Decode(document []byte) (*events.IntentRequest, error) {
 		}
 		return nil, refuse(code, err.Error(), "correct the document")
 	}
-	var written struct {
-		Limits map[string]events.JSON `json:"limits"`
-	}
-	if json.Unmarshal(document, &written) == nil && written.Limits != nil {
-		if names := budget.Missing(written.Limits); len(names) > 0 {
-			return nil, refuse(events.CodeLimitMissing, "limits leaves out "+strings.Join(names, ", "), "give every limit; zero means none")
-		}
+	if names := budget.MissingIn(document); len(names) > 0 {
+		return nil, refuse(events.CodeLimitMissing, "limits leaves out "+strings.Join(names, ", "), "give every limit; zero means none")
 	}
 	var request events.IntentRequest
 	if err := json.Unmarshal(document, &request, json.RejectUnknownMembers(true)); err != nil {
@@ -199,27 +194,7 @@ func (in *Intake) join(ctx context.Context, subject events.Subject, body events.
 
 // load reads a chain of the request or registry stream whole.
 func (in *Intake) load(ctx context.Context, subject events.Subject) ([]events.Commit, journal.Position, error) {
-	records, err := in.o.Streams.Load(ctx, subject, 0)
-	if err != nil {
-		return nil, journal.Position{}, fmt.Errorf("load %s: %w", subject, err)
-	}
-	if len(records) == 0 {
-		return nil, journal.Position{}, nil
-	}
-	chain := make([]events.Commit, 0, len(records))
-	var position journal.Position
-	for i := range records {
-		c, err := events.Decode(records[i])
-		if err != nil {
-			return nil, journal.Position{}, fmt.Errorf("load %s: %w", subject, err)
-		}
-		if err := in.o.Sealer.Open(ctx, &c); err != nil {
-			return nil, journal.Position{}, fmt.Errorf("load %s: %w", subject, err)
-		}
-		position = journal.Position{Sequence: records[i].Sequence, Head: c.Head()}
-		chain = append(chain, c)
-	}
-	return chain, position, nil
+	return reactor.LoadChain(ctx, in.o.Streams, in.o.Sealer, subject)
 }
 
 // record appends one event about a run that was submitted.

@@ -30,7 +30,6 @@ func (s *Service[S]) handle(ctx context.Context, e *entry[S], in decider.Input, 
 		case errors.As(err, &unstarted):
 			return err // recorded: what was not started is found missing next time
 		case errors.Is(err, journal.ErrConflict), errors.Is(err, errNotLoaded):
-			e.forget()
 			if err := s.load(ctx, e, in.Run); err != nil {
 				return err
 			}
@@ -101,23 +100,13 @@ func (s *Service[S]) settle(ctx context.Context, e *entry[S], run events.Subject
 // load folds the whole chain of the run.
 func (s *Service[S]) load(ctx context.Context, e *entry[S], run events.Subject) error {
 	e.forget()
-	records, err := s.o.Streams.Load(ctx, run, 0)
+	chain, end, err := LoadChain(ctx, s.o.Streams, s.o.Sealer, run)
 	if err != nil {
-		return fmt.Errorf("load %s: %w", run, err)
+		return err
 	}
 	e.handled = map[events.Cause]bool{}
-	for i := range records {
-		c, err := events.Decode(records[i])
-		if err != nil {
-			return fmt.Errorf("load %s: %w", run, err)
-		}
-		if err := events.CheckNext(e.position.Head, &c); err != nil {
-			return fmt.Errorf("load %s: %w: %w", run, journal.ErrCorrupt, err)
-		}
-		if err := s.o.Sealer.Open(ctx, &c); err != nil {
-			return fmt.Errorf("load %s: %w", run, err)
-		}
-		s.fold(e, &c, records[i].Sequence)
+	for i := range chain {
+		s.fold(e, &chain[i], end.Sequence)
 	}
 	e.loaded = true
 	return nil

@@ -25,8 +25,8 @@ type Streams interface {
 
 // Sealer seals and opens the bodies of commits.
 type Sealer interface {
+	Opener
 	Seal(ctx context.Context, c *events.Commit, scope string) error
-	Open(ctx context.Context, c *events.Commit) error
 }
 
 // Registries gives the registry of a tenant, at least at an epoch.
