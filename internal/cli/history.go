@@ -105,11 +105,16 @@ func (c *cli) bundleOf(ctx context.Context, name string) ([]byte, error) {
 	if info, err := os.Stat(name); name == "-" || err == nil && !info.IsDir() {
 		return c.readFile(name, bundle.MaxBytes)
 	}
+	return c.download(ctx, name)
+}
+
+// download returns the bundle of a run from the gateway.
+func (c *cli) download(ctx context.Context, run string) ([]byte, error) {
 	cl, err := c.client()
 	if err != nil {
 		return nil, err
 	}
-	return cl.bytes(ctx, call{method: http.MethodGet, path: path("v1", "runs", name, "bundle")}, bundle.MaxBytes)
+	return cl.bytes(ctx, call{method: http.MethodGet, path: path("v1", "runs", run, "bundle")}, bundle.MaxBytes)
 }
 
 func (c *cli) export() *cobra.Command {
@@ -119,11 +124,7 @@ func (c *cli) export() *cobra.Command {
 			"It holds the keys of the run's content: keep it as private as the content.",
 		Example: "  mandate export 01K… > run.bundle",
 		RunE: func(command *cobra.Command, args []string) error {
-			cl, err := c.client()
-			if err != nil {
-				return err
-			}
-			data, err := cl.bytes(command.Context(), call{method: http.MethodGet, path: path("v1", "runs", args[0], "bundle")}, bundle.MaxBytes)
+			data, err := c.download(command.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -82,6 +82,10 @@ type held struct {
 	timeline timeline.View
 }
 
+func (h *held) apply(c *events.Commit) {
+	h.run, h.timeline = runs.Apply(h.run, c), timeline.Apply(h.timeline, c)
+}
+
 // New returns a projector without views; Run fills it.
 func New(o Options) *Projector {
 	if o.Flush == 0 {
@@ -199,8 +203,7 @@ func (p *Projector) apply(ctx context.Context, record events.Record) error {
 			return err
 		}
 	}
-	h.run = runs.Apply(h.run, &c)
-	h.timeline = timeline.Apply(h.timeline, &c)
+	h.apply(&c)
 	p.index[key] = rowOf(key, &h.run)
 	if _, ok := p.dirty[key]; !ok {
 		p.dirty[key] = mark{p.o.Clock(), maps.Clone(p.cursors)}
@@ -299,7 +302,7 @@ func (p *Projector) refold(ctx context.Context, key Key, was *held) (*held, erro
 				p.o.Logger.ErrorContext(ctx, "record is no commit", "stream", records[i].Stream, "sequence", records[i].Sequence, "err", err)
 				return was, nil
 			}
-			h.run, h.timeline = runs.Apply(h.run, &c), timeline.Apply(h.timeline, &c)
+			h.apply(&c)
 		}
 	}
 	p.held[key] = h

@@ -155,7 +155,7 @@ func (p *Projector) Rebuild(ctx context.Context) ([]Rebuilt, error) {
 				h = &held{}
 				fresh[key] = h
 			}
-			h.run, h.timeline = runs.Apply(h.run, &c), timeline.Apply(h.timeline, &c)
+			h.apply(&c)
 		}
 	}
 	return p.replace(ctx, before, fresh)
