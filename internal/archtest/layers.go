@@ -84,8 +84,12 @@ var cores = []string{
 	"services/admission", "services/interpreter", "services/executor", "services/evaluator", "services/presenter",
 }
 
+// bounded is the core of the bounded profile. It is in the executor's internal folder, so the compiler keeps everyone
+// else out; that it is listed as pure keeps it free of files, network, processes, environment and clock.
+var bounded = []string{"services/executor/internal/bounded/..."}
+
 // pureOwn is what pure packages may import of ours.
-var pureOwn = slices.Concat([]string{"events/..."}, kernels)
+var pureOwn = slices.Concat([]string{"events/..."}, kernels, bounded)
 
 // shellOwn is what the shells and adapters of services may import of ours beside their own service.
 var shellOwn = slices.Concat(pureOwn, []string{"internal/journal", "internal/reactor/...", "internal/sealing", "internal/model", "internal/provider"})
@@ -107,6 +111,8 @@ var layers = []layer{
 
 	// Services: pure rules at the root, shells and adapters below.
 	{match: cores, pure: true, own: pureOwn, ext: []string{jsonx}},
+	// A host may push from goroutines of its own while another cancels: sync, and nothing that starts a goroutine.
+	{match: bounded, pure: true, std: []string{"sync", "sync/atomic"}, own: bounded},
 	{match: below(cores, "shell/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx, xSync}},
 	{match: []string{"services/presenter/internal/..."}, own: slices.Concat([]string{"services/SELF/..."}, pureOwn), ext: []string{goldmark, jsonx}},
 	{match: below(cores, "internal/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx}},
