@@ -49,6 +49,10 @@ const (
 	CodeFactProviderAmbiguous Code = 1119
 	CodeFactProviderMissing   Code = 1120
 	CodeFactCycle             Code = 1121
+	CodePolicyDenied          Code = 1122
+	CodePolicyFailed          Code = 1123
+	CodePolicyClarification   Code = 1124
+	CodePolicyInvalid         Code = 1125
 
 	// Specifications and plans: 1200–1299.
 	CodeSpecInvalid       Code = 1201

@@ -176,18 +176,65 @@ type CapabilityRef struct {
 	Version int    `json:"version"`
 }
 
-// Policy says what a tenant's runs may do without asking, and who decides.
+// TenantPolicy is the name of the policy that says who may operate a tenant
+// and read its content. Every other policy is for runs of the agents that name
+// it.
+const TenantPolicy = "tenant"
+
+// PolicyOperation is what a rule of a policy speaks of.
+type PolicyOperation string
+
+// The operations.
+const (
+	OperationSubmit      PolicyOperation = "submit"
+	OperationApprove     PolicyOperation = "approve"
+	OperationExecute     PolicyOperation = "execute"
+	OperationOperate     PolicyOperation = "operate"
+	OperationReadContent PolicyOperation = "read-content"
+)
+
+// PolicyVerdict is what a rule decides where its condition holds.
+type PolicyVerdict string
+
+// The verdicts. Only execute knows confirm (a person decides on exactly this
+// use) and clarify (the request has to say more).
+const (
+	PolicyAllow   PolicyVerdict = "allow"
+	PolicyDeny    PolicyVerdict = "deny"
+	PolicyConfirm PolicyVerdict = "confirm"
+	PolicyClarify PolicyVerdict = "clarify"
+)
+
+// PolicyRule is one rule of a policy.
+type PolicyRule struct {
+	ID        string          `json:"id"`
+	Operation PolicyOperation `json:"operation"`
+	// When is a condition in CEL over the variables of the operation.
+	When     string        `json:"when"`
+	Decision PolicyVerdict `json:"decision"`
+	// Reason is what whoever is refused reads.
+	Reason string `json:"reason,omitzero"`
+}
+
+// Policy says what a tenant's runs may do without asking, and who decides. What
+// nothing allows is refused.
 type Policy struct {
 	Version     int    `json:"version"`
 	Description string `json:"description"`
 	// StandingApproval allows specifications whose effects are within it, and
 	// that are unambiguous, without a person. It never contains write.
 	StandingApproval []Effect `json:"standing_approval,omitzero"`
-	// Operations is the allowlist of capability names.
+	// Operations is the allowlist of capability names: short for a rule that
+	// lets them execute, before all rules.
 	Operations []string `json:"operations"`
 	// Submitters and Approvers list principals; "*" is any authenticated one.
+	// They are short for rules that let them submit and approve.
 	Submitters []string `json:"submitters"`
 	Approvers  []string `json:"approvers"`
+	// Rules are tried in order; the first that does not allow wins.
+	Rules []PolicyRule `json:"rules,omitzero"`
+	// FourEyes wants another principal to approve than who submitted.
+	FourEyes bool `json:"four_eyes,omitzero"`
 	// ApprovalSeconds is how long a request for approval stays open.
 	ApprovalSeconds int64 `json:"approval_seconds"`
 	// LeaseSeconds is how long an admitted revision may start actions.

@@ -6,6 +6,18 @@ type AgentBinding struct {
 	Digest Digest `json:"digest"`
 }
 
+// PolicyDecision says which rule of which policy decided something. A rule is
+// named by its ID; "submitters", "approvers" and "operations" are the lists of
+// the policy, and no rule means that nothing allowed it.
+type PolicyDecision struct {
+	Operation PolicyOperation `json:"operation"`
+	Policy    string          `json:"policy"`
+	Digest    Digest          `json:"digest"` // of the policy
+	Rule      string          `json:"rule,omitzero"`
+	Verdict   PolicyVerdict   `json:"verdict"`
+	Extra     Extra           `json:"-"`
+}
+
 // RunSealed says that a request was accepted as it is, for good.
 type RunSealed struct {
 	Request     Body             `json:"request"` // IntentRequest
@@ -24,7 +36,11 @@ type RunSealed struct {
 	Parent      string           `json:"parent,omitzero"`
 	Heads       Heads            `json:"heads"`
 	Decision    DecisionRecord   `json:"decision"`
-	Extra       Extra            `json:"-"`
+	// Roles are those that the principal had when it submitted.
+	Roles []string `json:"roles,omitzero"`
+	// Authorization is the decision of the policy that let it submit.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -40,7 +56,9 @@ type RunRejected struct {
 	Spec        Body         `json:"spec,omitzero"`
 	Consumed    Limits       `json:"consumed"`
 	Heads       Heads        `json:"heads"`
-	Extra       Extra        `json:"-"`
+	// Authorization is the decision of the policy that refused it, if one did.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -55,7 +73,9 @@ type ApprovalItem struct {
 	Arguments  Body          `json:"arguments"` // the exact arguments, canonical JSON
 	// Sources says for every argument where its value comes from.
 	Sources map[string]string `json:"sources"`
-	Extra   Extra             `json:"-"`
+	// Authorization is the decision of the policy on this use.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
 }
 
 // ApprovalRequested says what waits for a person. Digest binds exactly it.
@@ -73,11 +93,39 @@ type ApprovalRequested struct {
 	Approvers     []string       `json:"approvers"`
 	Policy        AgentBinding   `json:"policy"`
 	Heads         Heads          `json:"heads"`
-	Extra         Extra          `json:"-"`
+	// Terms are the conditions of a decision.
+	Terms *ApprovalTerms `json:"terms,omitzero"`
+	Extra Extra          `json:"-"`
 }
 
 // EventType implements [Payload].
 func (*ApprovalRequested) EventType() string { return "mandate.admission.approval-requested.v1" }
+
+// ApprovalTerms are what else was known when an approval was asked for.
+type ApprovalTerms struct {
+	// FourEyes wants another principal than who submitted.
+	FourEyes bool `json:"four_eyes"`
+	// Origin and Sources say where the plan and each "node.argument" of it come
+	// from.
+	Origin  Origin            `json:"origin"`
+	Sources map[string]string `json:"sources"`
+	Extra   Extra             `json:"-"`
+}
+
+// ApprovalWay is how an approval came about.
+type ApprovalWay string
+
+// The ways to an approval.
+const (
+	// ApprovalStanding: a standing policy, for unambiguous work whose effects
+	// are within intent, none and read.
+	ApprovalStanding ApprovalWay = "standing"
+	// ApprovalExplicit: the submitting principal's own request, for
+	// capabilities whose confirmation mode is explicit.
+	ApprovalExplicit ApprovalWay = "explicit"
+	// ApprovalPerson: a person who decided on the exact content digest.
+	ApprovalPerson ApprovalWay = "person"
+)
 
 // Approver says on whose word an interpretation was approved: exactly one of a
 // standing policy and a principal.
@@ -93,7 +141,12 @@ type SpecApproved struct {
 	Approver      Approver `json:"approver"`
 	Approval      string   `json:"approval,omitzero"`
 	Digest        Digest   `json:"digest,omitzero"`
-	Extra         Extra    `json:"-"`
+	// Way is how the approval came about.
+	Way ApprovalWay `json:"way,omitzero"`
+	// Authorization is the decision of the policy that let the approver
+	// approve, or let the standing approval be enough.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -129,7 +182,10 @@ type PlanRejected struct {
 	Spec          Body         `json:"spec,omitzero"`
 	Consumed      Limits       `json:"consumed"`
 	Heads         Heads        `json:"heads"`
-	Extra         Extra        `json:"-"`
+	// Authorization is the decision of the policy that refused a use of a
+	// capability, if one did.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -174,7 +230,9 @@ type AdmittedNode struct {
 	Confirmation string        `json:"confirmation,omitzero"` // approval ID
 	Arguments    Body          `json:"arguments,omitzero"`    // exactly what was confirmed
 	Prechecks    []string      `json:"prechecks,omitzero"`    // requirement IDs
-	Extra        Extra         `json:"-"`
+	// Authorization is the decision of the policy that lets it execute.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
 }
 
 // RevisionAdmitted says what may run, under which bounds (OD-3.2). Nodes are

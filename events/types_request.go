@@ -13,7 +13,9 @@ type Submitted struct {
 	Epoch   uint64 `json:"epoch"`
 	HasSpec bool   `json:"has_spec"`
 	HasPlan bool   `json:"has_plan"`
-	Extra   Extra  `json:"-"`
+	// Roles are those that the principal's token gave it.
+	Roles []string `json:"roles,omitzero"`
+	Extra Extra    `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -23,7 +25,9 @@ func (*Submitted) EventType() string { return "mandate.request.submitted.v1" }
 type CancelRequested struct {
 	Principal Principal `json:"principal"`
 	Reason    string    `json:"reason"`
-	Extra     Extra     `json:"-"`
+	// Roles are those that the principal's token gave it.
+	Roles []string `json:"roles,omitzero"`
+	Extra Extra    `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -68,7 +72,9 @@ type ApprovalDecided struct {
 	Decision  Decision  `json:"decision"`
 	Digest    Digest    `json:"digest"`
 	Reason    string    `json:"reason,omitzero"`
-	Extra     Extra     `json:"-"`
+	// Roles are those that the principal's token gave it.
+	Roles []string `json:"roles,omitzero"`
+	Extra Extra    `json:"-"`
 }
 
 // EventType implements [Payload].

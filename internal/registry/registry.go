@@ -18,6 +18,7 @@ import (
 	"example.org/mandate/events"
 	"example.org/mandate/events/canon"
 	"example.org/mandate/internal/budget"
+	"example.org/mandate/internal/policy"
 	"example.org/mandate/internal/schema"
 )
 
@@ -26,11 +27,12 @@ import (
 type View struct {
 	Epoch        uint64
 	agents       map[string]resource[events.Agent]
-	policies     map[string]resource[events.Policy]
+	policies     map[string]policyResource
 	capabilities map[events.CapabilityRef]*Capability
 	routes       map[string]resource[events.Routes]
 	packages     map[string]resource[events.Package]
 	revoked      map[string]string
+	failed       map[string]Failure       // capabilities that were registered and do not compile here
 	compiled     map[events.Digest]*Agent // every agent that ever compiled
 	current      map[string]*Agent        // what names mean now
 }
@@ -39,6 +41,14 @@ type resource[T any] struct {
 	Definition T
 	Version    int
 	Digest     events.Digest
+}
+
+// policyResource is a registered policy. Where it does not compile in this
+// build, compiled is nil and problems say why: nothing is allowed under it.
+type policyResource struct {
+	resource[events.Policy]
+	compiled *policy.Policy
+	problems []events.Diagnostic
 }
 
 // Capability is a registered capability with its schemas compiled.
@@ -58,6 +68,7 @@ type Agent struct {
 	Policy       events.Policy
 	PolicyName   string
 	PolicyDigest events.Digest
+	Rules        *policy.Policy
 	Routes       []string
 	Input        *schema.Schema
 	Output       *schema.Schema
@@ -76,12 +87,13 @@ func (v View) Evolve(c *events.Commit) View {
 	next := View{
 		Epoch: c.Number, agents: maps.Clone(v.agents), policies: maps.Clone(v.policies),
 		capabilities: maps.Clone(v.capabilities), routes: maps.Clone(v.routes), packages: maps.Clone(v.packages),
-		revoked: maps.Clone(v.revoked), compiled: maps.Clone(v.compiled), current: map[string]*Agent{},
+		revoked: maps.Clone(v.revoked), failed: maps.Clone(v.failed), compiled: maps.Clone(v.compiled), current: map[string]*Agent{},
 	}
 	next.initialize()
 	for i := range c.Events {
 		next.apply(c.Events[i].Data)
 	}
+	next.retry()
 	next.compileAll()
 	return next
 }
@@ -89,11 +101,12 @@ func (v View) Evolve(c *events.Commit) View {
 func (v *View) initialize() {
 	if v.agents == nil {
 		v.agents = map[string]resource[events.Agent]{}
-		v.policies = map[string]resource[events.Policy]{}
+		v.policies = map[string]policyResource{}
 		v.capabilities = map[events.CapabilityRef]*Capability{}
 		v.routes = map[string]resource[events.Routes]{}
 		v.packages = map[string]resource[events.Package]{}
 		v.revoked = map[string]string{}
+		v.failed = map[string]Failure{}
 		v.compiled = map[events.Digest]*Agent{}
 	}
 }
@@ -103,20 +116,13 @@ func (v *View) apply(p events.Payload) {
 	case *events.AgentApplied:
 		put(v.agents, &e.Applied)
 	case *events.PolicyApplied:
-		put(v.policies, &e.Applied)
+		v.putPolicy(&e.Applied)
 	case *events.RoutesApplied:
 		put(v.routes, &e.Applied)
 	case *events.PackageApplied:
 		put(v.packages, &e.Applied)
 	case *events.CapabilityRegistered:
-		var definition events.Capability
-		if json.Unmarshal(e.Definition, &definition) != nil {
-			return
-		}
-		if c, found := compileCapability(e.Name, definition); len(found) == 0 {
-			v.capabilities[c.Ref] = c
-			delete(v.revoked, e.Name)
-		}
+		v.putCapability(e.Name, e.Definition, 1)
 	case *events.CapabilityRevoked:
 		v.revoked[e.Name] = e.Reason
 	}
@@ -128,6 +134,23 @@ func put[T any](into map[string]resource[T], a *events.Applied) {
 		into[a.Name] = resource[T]{definition, a.Version, a.Digest}
 	}
 }
+
+// putPolicy compiles a policy once, when it is applied.
+func (v *View) putPolicy(a *events.Applied) {
+	definitions := map[string]resource[events.Policy]{}
+	put(definitions, a)
+	r := policyResource{resource: definitions[a.Name]}
+	if len(definitions) == 0 {
+		r.problems = []events.Diagnostic{diagnostic(events.CodeResourceInvalid, "spec", "the definition cannot be read", "apply it again with this version")}
+	} else {
+		r.compiled, r.problems = policy.Compile(a.Name, r.Definition, r.Digest)
+	}
+	v.policies[a.Name] = r
+}
+
+// Policy returns the policy that name means now, nil if there is none that
+// compiles. A nil policy refuses everything.
+func (v View) Policy(name string) *policy.Policy { return v.policies[name].compiled }
 
 // Agent returns the agent that name means now, if it compiles.
 func (v View) Agent(name string) (*Agent, bool) {
@@ -170,6 +193,9 @@ func (v View) Definition(kind events.Kind, name string) (definition events.JSON,
 				value, version, digest, ok = c.Definition, ref.Version, c.Digest, true
 			}
 		}
+		if f, failed := v.failed[name]; failed && !ok {
+			return f.Definition, 0, DigestOf(kind, name, f.Definition), true
+		}
 	}
 	if !ok {
 		return nil, 0, "", false
@@ -194,6 +220,9 @@ func (v View) Names(kind events.Kind) []string {
 		for ref := range v.capabilities {
 			names[ref.Name] = true
 		}
+		for name := range v.failed {
+			names[name] = true
+		}
 		return slices.Sorted(maps.Keys(names))
 	}
 	return nil
@@ -216,14 +245,16 @@ func diagnostic(code events.Code, path, message, action string) events.Diagnosti
 func (v View) compile(name string, r resource[events.Agent]) (*Agent, []events.Diagnostic) {
 	found := checkAgent(r.Definition)
 	a := &Agent{Name: name, Definition: r.Definition, PolicyName: r.Definition.Policy, capabilities: map[events.CapabilityRef]*Capability{}}
-	policy, ok := v.policies[r.Definition.Policy]
-	if !ok {
+	governing, ok := v.policies[r.Definition.Policy]
+	switch {
+	case r.Definition.Policy == events.TenantPolicy:
+		found = append(found, diagnostic(events.CodePolicyMissing, "spec.policy", "the policy "+events.TenantPolicy+" is for the tenant, not for runs", "name another policy"))
+	case !ok:
 		found = append(found, diagnostic(events.CodePolicyMissing, "spec.policy", "the policy is not registered", "apply the policy first"))
-	}
-	if ok && len(checkPolicy(policy.Definition)) > 0 {
+	case governing.compiled == nil:
 		found = append(found, diagnostic(events.CodePolicyMissing, "spec.policy", "the registered policy is not valid", "apply a valid policy"))
 	}
-	a.Policy, a.PolicyDigest = policy.Definition, policy.Digest
+	a.Policy, a.PolicyDigest, a.Rules = governing.Definition, governing.Digest, governing.compiled
 	if r.Definition.Routes != "" {
 		routes, ok := v.routes[r.Definition.Routes]
 		if !ok {
@@ -231,7 +262,7 @@ func (v View) compile(name string, r resource[events.Agent]) (*Agent, []events.D
 		}
 		a.Routes = routes.Definition.Ladder
 	}
-	parts := []string{name, string(r.Digest), string(policy.Digest)}
+	parts := []string{name, string(r.Digest), string(governing.Digest)}
 	for i, ref := range r.Definition.Capabilities {
 		c, ok := v.capabilities[ref]
 		if !ok {
@@ -275,7 +306,8 @@ func (v View) Check(kind events.Kind, name string, definition events.JSON) []eve
 		if found := strict(definition, &p); found != nil {
 			return found
 		}
-		return checkPolicy(p)
+		_, found := policy.Compile(name, p, "")
+		return found
 	case events.KindCapability:
 		var c events.Capability
 		if found := strict(definition, &c); found != nil {
@@ -325,17 +357,6 @@ func checkAgent(a events.Agent) []events.Diagnostic {
 		if !e.Valid() {
 			found = append(found, diagnostic(events.CodeEffectBoundUnknown, "spec.effect_bound", "an effect is not none, read or write", "use these"))
 		}
-	}
-	return found
-}
-
-func checkPolicy(p events.Policy) []events.Diagnostic {
-	var found []events.Diagnostic
-	if slices.Contains(p.StandingApproval, events.EffectWrite) {
-		found = append(found, diagnostic(events.CodeWriteConfirmation, "spec.standing_approval", "a standing approval cannot cover writes", "remove write"))
-	}
-	if p.ApprovalSeconds < 1 || p.LeaseSeconds < 1 {
-		found = append(found, diagnostic(events.CodeResourceInvalid, "spec", "approval_seconds and lease_seconds must be at least 1", "set both"))
 	}
 	return found
 }

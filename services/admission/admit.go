@@ -3,7 +3,6 @@ package admission
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -29,8 +28,16 @@ type candidate struct {
 	plan          events.Plan
 	request       events.IntentRequest
 	agent         *registry.Agent
+	input         any
 	checked       plan.Checked
 	found         []events.Diagnostic
+	// decisions are those of the policy by node; confirm are the nodes that it
+	// wants a person for. refused is the decision that refused the candidate,
+	// and unclear says that it only wants the request to say more.
+	decisions map[string]*events.PolicyDecision
+	confirm   map[string]bool
+	refused   *events.PolicyDecision
+	unclear   bool
 }
 
 // propose takes a proposal of the interpreter up.
@@ -56,7 +63,7 @@ func propose(s State, in decider.Input, spec *events.SpecProposed) (decider.Deci
 		return c.rejected(s, in, tag), nil
 	}
 	if len(c.found) > 0 {
-		return c.rejected(s, in, events.TagRejected), nil
+		return c.rejected(s, in, c.tag()), nil
 	}
 	return c.approve(s, in), nil
 }
@@ -120,8 +127,9 @@ func (c *candidate) examine(s State, in decider.Input) {
 		c.add(events.CodeInputInvalid, "input.value", "the input cannot be read", "correct the input")
 		return
 	}
+	c.input = input
 	checked, found := plan.Check(&c.plan, plan.Against{
-		Agent: agent, View: in.Registry, Bound: s.Sealed.EffectBound, Operations: agent.Policy.Operations, Input: input,
+		Agent: agent, View: in.Registry, Bound: s.Sealed.EffectBound, Operations: agent.Rules.MayExecute(capabilityNames(agent)), Input: input,
 	})
 	c.checked = checked
 	c.found = append(c.found, found...)
@@ -131,8 +139,28 @@ func (c *candidate) examine(s State, in decider.Input) {
 	}
 	c.found = append(c.found, outcome.Check(&c.spec, nodes)...)
 	if len(c.found) == 0 {
+		c.authorizeNodes(s, in)
+	}
+	if len(c.found) == 0 {
 		c.contract(s)
 	}
+}
+
+func capabilityNames(agent *registry.Agent) []string {
+	names := make([]string, len(agent.Definition.Capabilities))
+	for i, ref := range agent.Definition.Capabilities {
+		names[i] = ref.Name
+	}
+	return names
+}
+
+// tag is how a run ends whose candidate is refused: one that only has to be
+// clearer is not resolved.
+func (c *candidate) tag() events.Tag {
+	if c.unclear && len(c.found) > 0 {
+		return events.TagUnresolved
+	}
+	return events.TagRejected
 }
 
 func (c *candidate) add(code events.Code, path, message, action string) {
@@ -182,7 +210,7 @@ func (c *candidate) contract(s State) {
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
 		capability, _ := c.agent.Capability(n.Capability)
-		if _, static := c.checked.Static[n.ID]; !static && capability.Definition.Confirmation != events.ConfirmationNone {
+		if _, static := c.checked.Static[n.ID]; !static && (capability.Definition.Confirmation != events.ConfirmationNone || c.confirm[n.ID]) {
 			c.add(events.CodeConfirmationUnbound, fmt.Sprintf("plan.nodes[%d].arguments", i), "a confirmation needs exact arguments, and one comes from another node's output", "use literals or request inputs")
 		}
 	}
@@ -228,121 +256,8 @@ func (c *candidate) rejected(s State, in decider.Input, tag events.Tag) decider.
 		Formalization: c.formalization, Plan: c.planBody.Commitment, Attempt: s.Attempts + 1,
 		Diagnostics: shown, Omitted: len(c.found) - len(shown), Final: true, Tag: tag,
 		Request: s.Sealed.Request, Spec: c.specBody, Consumed: used, Heads: decider.Heads(s.Heads, in.Commit),
+		Authorization: c.refused,
 	}}}
-}
-
-// items lists the uses of capabilities that need a confirmation which the
-// request itself does not give.
-func (c *candidate) items() (items []events.ApprovalItem, explicit bool) {
-	for _, id := range c.checked.Order {
-		n, _ := plan.Find(&c.plan, id)
-		capability, _ := c.agent.Capability(n.Capability)
-		mode := capability.Definition.Confirmation
-		if mode == events.ConfirmationNone {
-			continue
-		}
-		if mode == events.ConfirmationExplicit && c.origin == events.OriginExplicit {
-			explicit = true
-			continue
-		}
-		item := events.ApprovalItem{
-			Node: id, Capability: n.Capability, Definition: capability.Digest, Effect: n.Effect,
-			Arguments: events.NewBody(events.ClassPlan, events.MediaJSON, c.checked.Static[id]), Sources: map[string]string{},
-		}
-		for name := range n.Arguments {
-			item.Sources[name] = c.sources[id+"."+name]
-		}
-		items = append(items, item)
-	}
-	return items, explicit
-}
-
-// approve finds who approves the interpretation: a standing policy, the
-// submitter's own explicit request, or a person who is asked.
-func (c *candidate) approve(s State, in decider.Input) decider.Decision {
-	items, explicit := c.items()
-	material := slices.ContainsFunc(c.spec.Alternatives, func(a events.Alternative) bool { return a.Material })
-	var uncovered []events.Effect
-	for _, e := range c.checked.Effects {
-		if e != events.EffectNone && !slices.Contains(c.agent.Policy.StandingApproval, e) && (e != events.EffectWrite || !explicit) {
-			uncovered = append(uncovered, e)
-		}
-	}
-	if len(items) == 0 && len(uncovered) == 0 && !material {
-		approver := events.Approver{Policy: c.agent.PolicyName}
-		if explicit {
-			approver = events.Approver{Principal: &s.Sealed.Principal}
-		}
-		approved := &events.SpecApproved{Formalization: c.formalization, Spec: c.specBody.Commitment, Approver: approver}
-		return decider.Decision{Events: []events.Payload{approved, c.admitted(s, in, nil)}}
-	}
-	reason := "the plan has effects that a person confirms"
-	if material {
-		reason = "the request can be read in materially different ways"
-	}
-	expires := min(in.At.Add(time.Duration(c.agent.Policy.ApprovalSeconds)*time.Second), s.Sealed.Deadline)
-	requested := &events.ApprovalRequested{
-		Approval:      canon.ID("approval", in.Run.Tenant, in.Run.Run, c.formalization),
-		Formalization: c.formalization, Revision: 1, Items: items, Reason: reason, Expires: expires,
-		Request: s.Sealed.Request, Spec: c.specBody, Plan: c.planBody,
-		Approvers: c.agent.Policy.Approvers, Policy: s.Sealed.Policy, Heads: decider.Heads(s.Heads, in.Commit),
-	}
-	requested.Digest = approvalDigest(in.Run, requested)
-	return decider.Decision{
-		Events: []events.Payload{requested},
-		Work:   []decider.Work{decider.SetTimer{Name: TimerApproval, At: expires}},
-	}
-}
-
-// approvalDigest binds everything that a person decides on: which capability
-// in which version with exactly which arguments, of which revision, under
-// which policy.
-func approvalDigest(run events.Subject, a *events.ApprovalRequested) events.Digest {
-	parts := []string{run.Tenant, run.Run, a.Approval, a.Formalization, strconv.Itoa(a.Revision), string(a.Policy.Digest), string(a.Spec.Commitment), string(a.Plan.Commitment)}
-	for _, item := range a.Items {
-		arguments, _ := item.Arguments.Content()
-		parts = append(parts, item.Node, item.Capability.Name, strconv.Itoa(item.Capability.Version), string(item.Definition), string(arguments))
-	}
-	return canon.Parts("approval", parts...)
-}
-
-func decideApproval(s State, in decider.Input, e *events.ApprovalDecided) (decider.Decision, error) {
-	switch {
-	case s.Over:
-		return decider.Decision{}, nonsense(events.CodeRunConcluded, "an approval after the end")
-	case s.Pending == nil || s.Pending.Approval != e.Approval:
-		return decider.Decision{}, nonsense(events.CodeInteractionUnknown, "nothing waits for this approval")
-	case e.Digest != s.Pending.Digest:
-		return decider.Decision{}, nonsense(events.CodeApprovalMismatch, "the approval is for other content")
-	case !authority.Allows(s.Pending.Approvers, e.Principal):
-		return decider.Decision{}, nonsense(events.CodePrincipalDenied, "the policy does not let this principal decide")
-	case in.At >= s.Pending.Expires:
-		return approvalOverdue(s, in), nil
-	}
-	clear := decider.ClearTimer{Name: TimerApproval}
-	if e.Decision != events.DecisionApprove {
-		return decider.Decision{Work: []decider.Work{clear}, Events: []events.Payload{&events.SpecDenied{
-			Formalization: s.Pending.Formalization, Approval: e.Approval, Principal: &e.Principal, Tag: events.TagRejected,
-			Diagnostic: events.Diagnostic{Code: events.CodeApprovalDenied, Message: "a person denied the approval", Action: "change the request and submit it again"},
-			Request:    s.Sealed.Request, Spec: s.Pending.Spec, Consumed: consumed(s, in), Heads: decider.Heads(s.Heads, in.Commit),
-		}}}, nil
-	}
-	c := &candidate{formalization: s.Pending.Formalization, specBody: s.Pending.Spec, planBody: s.Pending.Plan}
-	c.examine(s, in)
-	if len(c.found) > 0 {
-		// What was approved is not what would run today.
-		d := c.rejected(s, in, events.TagRejected)
-		d.Work = []decider.Work{clear}
-		return d, nil
-	}
-	approved := &events.SpecApproved{
-		Formalization: c.formalization, Spec: c.specBody.Commitment,
-		Approver: events.Approver{Principal: &e.Principal}, Approval: e.Approval, Digest: e.Digest,
-	}
-	return decider.Decision{
-		Events: []events.Payload{approved, c.admitted(s, in, s.Pending)},
-		Work:   []decider.Work{clear},
-	}, nil
 }
 
 // admitted is the revision that may run.
@@ -367,7 +282,7 @@ func (c *candidate) admitted(s State, in decider.Input, approval *events.Approva
 		Thread: s.Sealed.Thread, Heads: decider.Heads(s.Heads, in.Commit),
 		Decision: events.DecisionRecord{
 			Inputs: []string{string(c.specBody.Commitment), string(c.planBody.Commitment)}, Selected: c.formalization,
-			Algorithm: "admission.plan@1", Disposition: "admitted",
+			Algorithm: "admission.plan@2", Disposition: "admitted",
 		},
 	}
 }
@@ -380,6 +295,7 @@ func (c *candidate) admittedNodes(approval *events.ApprovalRequested) []events.A
 		admitted := events.AdmittedNode{
 			ID: id, Capability: n.Capability, Definition: capability.Digest, Effect: n.Effect,
 			After: slices.Sorted(slices.Values(n.After)), Level: c.checked.Level[id],
+			Authorization: c.decisions[id],
 		}
 		for _, r := range c.spec.Requirements {
 			if slices.Contains(r.Before, id) {

@@ -8,7 +8,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"example.org/mandate/events"
-	"example.org/mandate/internal/authority"
 	"example.org/mandate/internal/budget"
 	"example.org/mandate/internal/decider"
 	"example.org/mandate/internal/jsonvalue"
@@ -35,9 +34,9 @@ func seal(s State, in decider.Input, e *events.Submitted) (decider.Decision, err
 	if len(found) > 0 {
 		return rejected(in, e, events.TagRejected, found), nil
 	}
-	agent, found := checkRequest(request, in, e)
+	agent, authorization, found := checkRequest(request, in, e)
 	if len(found) > 0 {
-		return rejected(in, e, events.TagRejected, found), nil
+		return refused(in, e, authorization, found), nil
 	}
 	if found := checkProfile(request, agent); len(found) > 0 {
 		return rejected(in, e, events.TagUnsupported, found), nil
@@ -64,8 +63,9 @@ func seal(s State, in decider.Input, e *events.Submitted) (decider.Decision, err
 		Thread: e.Thread, Parent: e.Parent, Heads: decider.Heads(nil, in.Commit),
 		Decision: events.DecisionRecord{
 			Inputs: []string{string(e.Request.Commitment)}, Selected: agent.Name,
-			Algorithm: "admission.seal@1", Disposition: "sealed",
+			Algorithm: "admission.seal@2", Disposition: "sealed",
 		},
+		Roles: e.Roles, Authorization: authorization,
 	}}}, nil
 }
 
@@ -75,6 +75,16 @@ func rejected(in decider.Input, e *events.Submitted, tag events.Tag, found []eve
 		Tag: tag, Phase: events.PhaseNew, Diagnostics: shown, Omitted: len(found) - len(shown),
 		Request: e.Request, Heads: decider.Heads(nil, in.Commit),
 	}}}
+}
+
+// refused rejects a request; authorization is the decision of the policy on who
+// submitted it, which is recorded where it is what refused.
+func refused(in decider.Input, e *events.Submitted, authorization *events.PolicyDecision, found []events.Diagnostic) decider.Decision {
+	d := rejected(in, e, events.TagRejected, found)
+	if r, ok := d.Events[0].(*events.RunRejected); ok && authorization != nil && authorization.Verdict != events.PolicyAllow {
+		r.Authorization = authorization
+	}
+	return d
 }
 
 // decodeRequest reads a request document strictly: unknown members, other
@@ -98,7 +108,7 @@ func decodeRequest(content []byte) (*events.IntentRequest, []events.Diagnostic) 
 
 // checkRequest checks that the request is complete, and that its principal may
 // submit it to its agent.
-func checkRequest(r *events.IntentRequest, in decider.Input, e *events.Submitted) (*registry.Agent, []events.Diagnostic) {
+func checkRequest(r *events.IntentRequest, in decider.Input, e *events.Submitted) (*registry.Agent, *events.PolicyDecision, []events.Diagnostic) {
 	var found []events.Diagnostic
 	add := func(code events.Code, path, message, action string) {
 		found = append(found, events.Diagnostic{Code: code, Path: path, Message: message, Action: action})
@@ -127,21 +137,26 @@ func checkRequest(r *events.IntentRequest, in decider.Input, e *events.Submitted
 	}
 	agent, ok := in.Registry.Agent(r.Intent.Agent)
 	if !ok {
-		add(events.CodeAgentUnknown, "intent.agent", "no such agent is registered, or it does not compile", "apply it: mandate apply -f FILE")
-		return nil, found
+		add(events.CodeAgentUnknown, "intent.agent", "no such agent is registered, or it does not compile", "apply it and its policy: mandate apply -f FILE")
+		return nil, nil, found
 	}
 	if r.Policy != "" && r.Policy != agent.PolicyName {
 		add(events.CodePolicyMissing, "policy", "the agent runs under another policy", "write policy: "+agent.PolicyName)
 	}
-	if !authority.Allows(agent.Policy.Submitters, e.Principal) {
-		add(events.CodePrincipalDenied, "authority", "the policy does not let this principal submit", "ask an operator for the right to submit")
+	input := asPrincipal(in.Run, agent.Name, e.Principal, e.Roles)
+	if r.Limits != nil {
+		input.Budget = budget.Meet(*r.Limits, agent.Definition.Limits)
+	}
+	decision, authorization := authorize(agent, in, events.OperationSubmit, &input)
+	if !decision.Allowed() {
+		found = append(found, decision.Diagnostic("authority"))
 	}
 	if r.Input.Value != nil {
 		for _, problem := range agent.Input.Validate(r.Input.Value) {
 			add(events.CodeInputInvalid, "input.value"+problem.Pointer, "does not follow the agent's input schema ("+problem.Keyword+")", "correct the input")
 		}
 	}
-	return agent, found
+	return agent, authorization, found
 }
 
 // checkProfile reports what this deployment cannot do at all.

@@ -1,0 +1,172 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.org/mandate/events"
+	"example.org/mandate/events/canon"
+	"example.org/mandate/internal/authority"
+	"example.org/mandate/internal/decider"
+	"example.org/mandate/internal/plan"
+	"example.org/mandate/internal/policy"
+)
+
+// items lists the uses of capabilities that need a confirmation which the
+// request itself does not give.
+func (c *candidate) items() (items []events.ApprovalItem, explicit bool) {
+	for _, id := range c.checked.Order {
+		n, _ := plan.Find(&c.plan, id)
+		capability, _ := c.agent.Capability(n.Capability)
+		mode := capability.Definition.Confirmation
+		switch {
+		case c.confirm[id]: // the policy wants a person, whatever the mode
+		case mode == events.ConfirmationNone:
+			continue
+		case mode == events.ConfirmationExplicit && c.origin == events.OriginExplicit:
+			explicit = true
+			continue
+		}
+		item := events.ApprovalItem{
+			Node: id, Capability: n.Capability, Definition: capability.Digest, Effect: n.Effect,
+			Arguments: events.NewBody(events.ClassPlan, events.MediaJSON, c.checked.Static[id]), Sources: map[string]string{},
+			Authorization: c.decisions[id],
+		}
+		for name := range n.Arguments {
+			item.Sources[name] = c.sources[id+"."+name]
+		}
+		items = append(items, item)
+	}
+	return items, explicit
+}
+
+// approve finds who approves the interpretation: a standing policy, the
+// submitter's own explicit request, or a person who is asked.
+func (c *candidate) approve(s State, in decider.Input) decider.Decision {
+	items, explicit := c.items()
+	material := c.ambiguous()
+	var uncovered []events.Effect
+	for _, e := range c.checked.Effects {
+		if e != events.EffectNone && !slices.Contains(c.agent.Policy.StandingApproval, e) && (e != events.EffectWrite || !explicit) {
+			uncovered = append(uncovered, e)
+		}
+	}
+	if len(items) == 0 && len(uncovered) == 0 && !material {
+		approved := &events.SpecApproved{
+			Formalization: c.formalization, Spec: c.specBody.Commitment, Approver: events.Approver{Policy: c.agent.PolicyName},
+			Way: events.ApprovalStanding, Authorization: c.standing(),
+		}
+		if explicit {
+			approved.Approver = events.Approver{Principal: &s.Sealed.Principal}
+			approved.Way, approved.Authorization = events.ApprovalExplicit, s.Sealed.Authorization
+		}
+		return decider.Decision{Events: []events.Payload{approved, c.admitted(s, in, nil)}}
+	}
+	reason := "the plan has effects that a person confirms"
+	if material {
+		reason = "the request can be read in materially different ways"
+	}
+	expires := min(in.At.Add(time.Duration(c.agent.Policy.ApprovalSeconds)*time.Second), s.Sealed.Deadline)
+	requested := &events.ApprovalRequested{
+		Approval:      canon.ID("approval", in.Run.Tenant, in.Run.Run, c.formalization),
+		Formalization: c.formalization, Revision: 1, Items: items, Reason: reason, Expires: expires,
+		Request: s.Sealed.Request, Spec: c.specBody, Plan: c.planBody,
+		Approvers: c.agent.Policy.Approvers, Policy: s.Sealed.Policy, Heads: decider.Heads(s.Heads, in.Commit),
+		Terms: &events.ApprovalTerms{FourEyes: c.agent.Policy.FourEyes, Origin: c.origin, Sources: c.sources},
+	}
+	requested.Digest = approvalDigest(in.Run, requested)
+	return decider.Decision{
+		Events: []events.Payload{requested},
+		Work:   []decider.Work{decider.SetTimer{Name: TimerApproval, At: expires}},
+	}
+}
+
+// standing is the decision of the policy that no person is needed.
+func (c *candidate) standing() *events.PolicyDecision {
+	return c.agent.Rules.Record(events.OperationApprove, policy.Decision{Verdict: events.PolicyAllow, Rule: policy.RuleStanding})
+}
+
+// approvalDigest binds everything that a person decides on: which capability
+// in which version with exactly which arguments, of which revision, under
+// which policy.
+func approvalDigest(run events.Subject, a *events.ApprovalRequested) events.Digest {
+	parts := []string{run.Tenant, run.Run, a.Approval, a.Formalization, strconv.Itoa(a.Revision), string(a.Policy.Digest), string(a.Spec.Commitment), string(a.Plan.Commitment)}
+	for _, item := range a.Items {
+		arguments, _ := item.Arguments.Content()
+		parts = append(parts, item.Node, item.Capability.Name, strconv.Itoa(item.Capability.Version), string(item.Definition), string(arguments))
+	}
+	return canon.Parts("approval", parts...)
+}
+
+func decideApproval(s State, in decider.Input, e *events.ApprovalDecided) (decider.Decision, error) {
+	switch {
+	case s.Over:
+		return decider.Decision{}, nonsense(events.CodeRunConcluded, "an approval after the end")
+	case s.Pending == nil || s.Pending.Approval != e.Approval:
+		return decider.Decision{}, nonsense(events.CodeInteractionUnknown, "nothing waits for this approval")
+	case e.Digest != s.Pending.Digest:
+		return decider.Decision{}, nonsense(events.CodeApprovalMismatch, "the approval is for other content")
+	case in.At >= s.Pending.Expires:
+		return approvalOverdue(s, in), nil
+	}
+	c := pending(s)
+	c.examine(s, in)
+	if c.agent == nil && !authority.Allows(s.Pending.Approvers, e.Principal) {
+		return decider.Decision{}, nonsense(events.CodePrincipalDenied, "the policy does not let this principal decide")
+	}
+	if c.agent == nil {
+		d := c.rejected(s, in, events.TagRejected)
+		d.Work = []decider.Work{decider.ClearTimer{Name: TimerApproval}}
+		return d, nil
+	}
+	authorization, denied := c.approver(s, in, e)
+	if denied != nil {
+		return decider.Decision{}, nonsense(denied.Code, denied.Message)
+	}
+	clear := decider.ClearTimer{Name: TimerApproval}
+	if e.Decision != events.DecisionApprove {
+		return decider.Decision{Work: []decider.Work{clear}, Events: []events.Payload{&events.SpecDenied{
+			Formalization: s.Pending.Formalization, Approval: e.Approval, Principal: &e.Principal, Tag: events.TagRejected,
+			Diagnostic: events.Diagnostic{Code: events.CodeApprovalDenied, Message: "a person denied the approval", Action: "change the request and submit it again"},
+			Request:    s.Sealed.Request, Spec: s.Pending.Spec, Consumed: consumed(s, in), Heads: decider.Heads(s.Heads, in.Commit),
+		}}}, nil
+	}
+	c.unconfirmed(s.Pending)
+	if len(c.found) > 0 {
+		// What was approved is not what would run today.
+		d := c.rejected(s, in, events.TagRejected)
+		d.Work = []decider.Work{clear}
+		return d, nil
+	}
+	approved := &events.SpecApproved{
+		Formalization: c.formalization, Spec: c.specBody.Commitment,
+		Approver: events.Approver{Principal: &e.Principal}, Approval: e.Approval, Digest: e.Digest,
+		Way: events.ApprovalPerson, Authorization: authorization,
+	}
+	return decider.Decision{
+		Events: []events.Payload{approved, c.admitted(s, in, s.Pending)},
+		Work:   []decider.Work{clear},
+	}, nil
+}
+
+// pending is the candidate that waits for a person.
+func pending(s State) *candidate {
+	c := &candidate{formalization: s.Pending.Formalization, specBody: s.Pending.Spec, planBody: s.Pending.Plan}
+	if terms := s.Pending.Terms; terms != nil {
+		c.origin, c.sources = terms.Origin, terms.Sources
+	}
+	return c
+}
+
+// unconfirmed refuses a candidate of which the policy wants a use confirmed
+// today that the person was not asked about.
+func (c *candidate) unconfirmed(approval *events.ApprovalRequested) {
+	for i := range c.plan.Nodes {
+		id := c.plan.Nodes[i].ID
+		if c.confirm[id] && !slices.ContainsFunc(approval.Items, func(item events.ApprovalItem) bool { return item.Node == id }) {
+			c.add(events.CodeConfirmationMissing, fmt.Sprintf("plan.nodes[%d]", i), "the policy wants a person to confirm this use, and nobody was asked", "submit the request again")
+		}
+	}
+}
