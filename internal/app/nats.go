@@ -100,7 +100,7 @@ func connect(o Options, embedded *server.Server, name string) (*nats.Conn, error
 	url := o.NATSURL
 	if embedded != nil {
 		url = ""
-		options = append(options, nats.InProcessServer(embedded))
+		options = append(options, nats.InProcessServer(inProcess{embedded}))
 	}
 	if o.NATSCredentials != "" {
 		options = append(options, nats.UserCredentials(o.NATSCredentials))
