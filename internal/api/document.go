@@ -72,8 +72,11 @@ func interactionDocument(id string) func(events.Payload) (events.Body, bool) {
 }
 
 func (s *server) getDocument(c *call) error {
-	key, _, err := s.view(c)
+	key, v, err := s.view(c)
 	if err != nil {
+		return err
+	}
+	if err := s.mayRead(c, runOf(key, v)); err != nil {
 		return err
 	}
 	d, err := s.document(c, key, finalDocument)

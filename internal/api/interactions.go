@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.org/mandate/events"
-	"example.org/mandate/internal/authority"
+	"example.org/mandate/internal/policy"
 	"example.org/mandate/internal/projector"
 	"example.org/mandate/projections/runs"
 )
@@ -77,6 +77,9 @@ func (s *server) getInteraction(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.mayRead(c, policy.Run{ID: row.Run, Submitter: row.Principal}); err != nil {
+		return err
+	}
 	d, err := s.awaitInteraction(c, row.Key, w.Interaction)
 	if err != nil {
 		return err
@@ -140,13 +143,14 @@ func (s *server) decide(c *call) error {
 		return refuse(http.StatusConflict, events.CodeInteractionUnknown, "it does not wait for an approval", "answer it as what it is")
 	case body.Digest != w.Digest:
 		return refuse(http.StatusConflict, events.CodeApprovalMismatch, "the digest is not of what waits now", "read it again and decide on that")
-	case !authority.Allows(w.Approvers, c.principal):
-		return refuse(http.StatusForbidden, events.CodePrincipalDenied, "the policy does not let "+c.principal.ID+" decide this", "ask one of the approvers")
 	case events.At(s.o.Clock()) >= w.Expires:
 		return refuse(http.StatusConflict, events.CodeApprovalExpired, "the time for a decision is over", "submit the request again")
 	}
+	if err := s.mayApprove(c, row, w, body.Decision); err != nil {
+		return err
+	}
 	decided := events.ApprovalDecided{
-		Principal: c.principal, Approval: w.Interaction, Decision: body.Decision, Digest: body.Digest, Reason: body.Reason,
+		Principal: c.principal, Roles: c.roles, Approval: w.Interaction, Decision: body.Decision, Digest: body.Digest, Reason: body.Reason,
 	}
 	if err := s.o.Intake.DecideApproval(c.Context(), c.tenant, row.Run, decided); err != nil {
 		return err

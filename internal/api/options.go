@@ -9,6 +9,7 @@ import (
 	"example.org/mandate/events"
 	"example.org/mandate/internal/intake"
 	"example.org/mandate/internal/journal"
+	"example.org/mandate/internal/policy"
 	"example.org/mandate/internal/projector"
 	"example.org/mandate/internal/registry"
 	"example.org/mandate/projections/runs"
@@ -17,8 +18,8 @@ import (
 
 // Intake records what people ask.
 type Intake interface {
-	Submit(ctx context.Context, tenant, nonce string, principal events.Principal, request *events.IntentRequest) (intake.Submission, error)
-	Cancel(ctx context.Context, tenant, run string, principal events.Principal, reason string) error
+	SubmitAs(ctx context.Context, s intake.Submitting) (intake.Submission, error)
+	RequestCancel(ctx context.Context, tenant, run string, requested events.CancelRequested) error
 	DecideApproval(ctx context.Context, tenant, run string, decided events.ApprovalDecided) error
 	Apply(ctx context.Context, tenant string, principal events.Principal, resources []intake.Resource, dryRun bool) ([]intake.Applied, error)
 	Revoke(ctx context.Context, tenant string, principal events.Principal, name, reason string) error
@@ -60,13 +61,15 @@ type Options struct {
 	Streams    Streams
 	Parking    journal.Parking
 	Opener     Opener
-	// Bundle returns everything recorded about a run. bundle.ErrUnknownRun
-	// means that nothing is.
-	Bundle func(ctx context.Context, tenant, run string) ([]byte, error)
+	// Bundle returns everything recorded about a run, with the keys to its
+	// content if content is set. bundle.ErrUnknownRun means that nothing is.
+	Bundle func(ctx context.Context, tenant, run string, content bool) ([]byte, error)
 
 	Health Health
 	// Callers says who a request is from.
 	Callers Callers
+	// Fallback decides for tenants without a policy of their own, nil refuses.
+	Fallback *policy.Policy
 	// LoopbackOnly refuses requests that name another host than this machine:
 	// a page elsewhere could make a browser send them.
 	LoopbackOnly bool

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/policy"
 	"example.org/mandate/internal/projector"
 	"example.org/mandate/internal/render/html"
 	"example.org/mandate/projections/runs"
@@ -154,12 +155,12 @@ func (s *server) runPage(c *call) error {
 		frame: frame{"Run " + key.Run, c.tenant, link(c.tenant, "/v1/runs/"+key.Run+"/events")},
 		Run:   v, Timeline: t, Hidden: t.Total - len(t.Entries),
 	}
-	if data.Document, data.Missing, err = s.shown(c, key, finalDocument); err != nil {
+	if data.Document, data.Missing, err = s.shown(c, key, runOf(key, v), finalDocument); err != nil {
 		return err
 	}
 	for _, w := range v.Waiting {
 		shown := shownInteraction{Waiting: w}
-		if shown.Document, shown.Missing, err = s.shown(c, key, interactionDocument(w.Interaction)); err != nil {
+		if shown.Document, shown.Missing, err = s.shown(c, key, runOf(key, v), interactionDocument(w.Interaction)); err != nil {
 			return err
 		}
 		data.Interactions = append(data.Interactions, shown)
@@ -175,8 +176,12 @@ type shownInteraction struct {
 
 // shown returns a document as HTML, or why there is none. The renderer escapes
 // everything that it writes, so its output is HTML and not text.
-func (s *server) shown(c *call, key projector.Key, pick func(events.Payload) (events.Body, bool)) (template.HTML, string, error) {
-	d, err := s.document(c, key, pick)
+func (s *server) shown(c *call, key projector.Key, run policy.Run, pick func(events.Payload) (events.Body, bool)) (template.HTML, string, error) {
+	var d *events.Document
+	err := s.mayRead(c, run)
+	if err == nil {
+		d, err = s.document(c, key, pick)
+	}
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return "", p.Detail, nil
 	}

@@ -39,6 +39,9 @@ func (s *server) listParked(c *call) error {
 }
 
 func (s *server) redeliver(c *call) error {
+	if err := s.mayOperate(c, operated{action: "redeliver", kind: "Parked", name: c.PathValue("id")}); err != nil {
+		return err
+	}
 	list, err := s.parked(c)
 	if err != nil {
 		return err

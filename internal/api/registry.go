@@ -19,13 +19,20 @@ type Resource struct {
 
 // Registered is a resource as it is registered.
 type Registered struct {
-	Kind       events.Kind   `json:"kind"`
-	Name       string        `json:"name"`
-	Version    int           `json:"version"`
-	Digest     events.Digest `json:"digest"`
-	Revoked    bool          `json:"revoked,omitzero"`
-	Reason     string        `json:"reason,omitzero"` // of the revocation
-	Definition events.JSON   `json:"definition"`
+	Kind    events.Kind   `json:"kind"`
+	Name    string        `json:"name"`
+	Version int           `json:"version"`
+	Digest  events.Digest `json:"digest"`
+	Revoked bool          `json:"revoked,omitzero"`
+	// State says whether it can be used: available, revoked or unavailable.
+	// What cannot be used stays listed, with the reason, and what makes it be
+	// tried again.
+	State      registry.State `json:"state"`
+	Reason     string         `json:"reason,omitzero"`
+	Retry      string         `json:"retry,omitzero"`
+	Attempts   int            `json:"attempts,omitzero"`
+	Since      uint64         `json:"since,omitzero"` // the epoch since which it is so
+	Definition events.JSON    `json:"definition"`
 }
 
 // ResourceList lists the resources of a kind.
@@ -69,9 +76,9 @@ func (s *server) kind(c *call) (events.Kind, registry.View, error) {
 func registered(view registry.View, kind events.Kind, name string) (Registered, bool) {
 	definition, version, digest, ok := view.Definition(kind, name)
 	r := Registered{Kind: kind, Name: name, Version: version, Digest: digest, Definition: definition}
-	if kind == events.KindCapability {
-		r.Reason, r.Revoked = view.Revoked(name)
-	}
+	a := view.Available(kind, name)
+	r.State, r.Reason, r.Retry, r.Attempts, r.Since = a.State, a.Reason, a.Retry, a.Attempts, a.Since
+	r.Revoked = a.State == registry.StateRevoked
 	return r, ok
 }
 
@@ -126,6 +133,9 @@ func (s *server) apply(c *call) error {
 	}
 	resources := make([]intake.Resource, 0, len(body))
 	for _, r := range body {
+		if err := s.mayOperate(c, operated{action: "apply", kind: string(r.Kind), name: r.Name}); err != nil {
+			return err
+		}
 		resources = append(resources, intake.Resource{Kind: r.Kind, Name: r.Name, Definition: r.Definition})
 	}
 	applied, err := s.o.Intake.Apply(c.Context(), c.tenant, c.principal, resources, dryRun)
@@ -144,6 +154,9 @@ func (s *server) revoke(c *call) error {
 		return err
 	}
 	name := c.PathValue("name")
+	if err := s.mayOperate(c, operated{action: "revoke", kind: string(events.KindCapability), name: name}); err != nil {
+		return err
+	}
 	if err := s.o.Intake.Revoke(c.Context(), c.tenant, c.principal, name, body.Reason); err != nil {
 		return err
 	}
@@ -151,6 +164,9 @@ func (s *server) revoke(c *call) error {
 }
 
 func (s *server) rebuild(c *call) error {
+	if err := s.mayOperate(c, operated{action: "rebuild", kind: "Views"}); err != nil {
+		return err
+	}
 	rebuilt, err := s.o.Views.Rebuild(c.Context())
 	if err != nil {
 		return err

@@ -71,7 +71,9 @@ func (s *server) submit(c *call) error {
 	if err != nil {
 		return err
 	}
-	submitted, err := s.o.Intake.Submit(c.Context(), c.tenant, c.Request.Header.Get("Idempotency-Key"), c.principal, request)
+	submitted, err := s.o.Intake.SubmitAs(c.Context(), intake.Submitting{
+		Tenant: c.tenant, Nonce: c.Request.Header.Get("Idempotency-Key"), Principal: c.principal, Roles: c.roles, Request: request,
+	})
 	if err != nil {
 		return err
 	}
@@ -214,12 +216,16 @@ func (s *server) cancelRun(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := s.mayOperate(c, operated{action: "cancel", kind: "Run", name: key.Run, run: runOf(key, v)}); err != nil {
+		return err
+	}
 	if v.Outcome != "" {
 		return fail(http.StatusConflict, events.Diagnostic{
 			Code: events.CodeRunConcluded, Message: "the run has ended: " + string(v.Outcome), Action: "nothing is left to cancel",
 		})
 	}
-	if err := s.o.Intake.Cancel(c.Context(), key.Tenant, key.Run, c.principal, body.Reason); err != nil {
+	requested := events.CancelRequested{Principal: c.principal, Roles: c.roles, Reason: body.Reason}
+	if err := s.o.Intake.RequestCancel(c.Context(), key.Tenant, key.Run, requested); err != nil {
 		return err
 	}
 	return c.reply(http.StatusAccepted, Accepted{Run: key.Run})
@@ -227,7 +233,12 @@ func (s *server) cancelRun(c *call) error {
 
 func (s *server) getBundle(c *call) error {
 	key := projector.Key{Tenant: c.tenant, Run: c.PathValue("run")}
-	data, err := s.o.Bundle(c.Context(), key.Tenant, key.Run)
+	// Who may not read content gets it sealed, and can still verify it.
+	content, err := s.contentAllowed(c, key)
+	if err != nil {
+		return err
+	}
+	data, err := s.o.Bundle(c.Context(), key.Tenant, key.Run, content)
 	if err != nil {
 		return err
 	}

@@ -64,6 +64,7 @@ type call struct {
 	*http.Request
 	tenant    string
 	principal events.Principal
+	roles     []string
 }
 
 // guard refuses what no route may see, and sets the headers of every answer.
@@ -159,7 +160,7 @@ func (s *server) handler(r route) http.Handler {
 }
 
 func (s *server) identify(w http.ResponseWriter, r *http.Request) (*call, error) {
-	principal, ok := s.o.Callers.principal(r)
+	from, ok := s.o.Callers.caller(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", `Basic realm="mandate: the token is the password", charset="UTF-8"`)
 		return nil, fail(http.StatusUnauthorized, events.Diagnostic{
@@ -171,14 +172,19 @@ func (s *server) identify(w http.ResponseWriter, r *http.Request) (*call, error)
 		tenant = r.URL.Query().Get("tenant") // for links between pages
 	}
 	if tenant == "" {
-		tenant = DefaultTenant
+		tenant = from.home()
 	}
 	if !events.ValidToken(tenant) {
 		return nil, fail(http.StatusBadRequest, events.Diagnostic{
 			Code: events.CodeRequestMalformed, Message: "the tenant is not a token of letters, digits, hyphens and underscores", Action: "use another tenant",
 		})
 	}
-	return &call{ResponseWriter: w, Request: r, tenant: tenant, principal: principal}, s.ready(r)
+	if !from.may(tenant) {
+		return nil, fail(http.StatusForbidden, events.Diagnostic{
+			Code: events.CodePrincipalDenied, Message: "the token is not bound to this tenant", Action: "act for a tenant that it is bound to, or use another token",
+		})
+	}
+	return &call{ResponseWriter: w, Request: r, tenant: tenant, principal: from.principal, roles: from.roles}, s.ready(r)
 }
 
 // ready waits until the views are there: before that a list would be short and

@@ -25,16 +25,24 @@ func (a *App) handler() (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
+	fallback, err := a.o.fallbackPolicy()
+	if err != nil {
+		return nil, err
+	}
 	host, _, err := net.SplitHostPort(a.o.HTTPListen)
 	if err != nil {
 		return nil, fmt.Errorf("HTTP address %q: %w", a.o.HTTPListen, err)
 	}
 	return api.New(api.Options{
 		Intake: a.intake, Views: a.projector, Registries: a.registries, Streams: a.journal, Parking: a.journal, Opener: a.sealer,
-		Bundle: func(ctx context.Context, tenant, run string) ([]byte, error) {
-			return bundle.Collect(ctx, a.BundleSource(), tenant, run, events.At(a.o.Clock()))
+		Bundle: func(ctx context.Context, tenant, run string, content bool) ([]byte, error) {
+			source := a.BundleSource()
+			if !content {
+				source.Keys = nil
+			}
+			return bundle.Collect(ctx, source, tenant, run, events.At(a.o.Clock()))
 		},
-		Health: health, Callers: callers, LoopbackOnly: a.o.TokenFile == "" && isLoopback(host),
+		Health: health, Callers: callers, Fallback: fallback, LoopbackOnly: a.o.TokenFile == "" && isLoopback(host),
 		Clock: a.o.Clock, Logger: a.logger,
 	})
 }

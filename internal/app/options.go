@@ -46,9 +46,13 @@ type Options struct {
 	KeyFile string
 	// Workspace is the directory that capabilities work in.
 	Workspace string
-	// TokenFile holds the bearer tokens that may use the gateway, one
-	// "token principal" pair a line. Without it, whoever reaches the address is
-	// the principal Principal.
+	// LaptopPolicy lets the owner of a tenant without a policy do everything at
+	// the gateway. Without it, nobody may do anything there until the owner
+	// applies one.
+	LaptopPolicy bool
+	// TokenFile holds the bearer tokens that may use the gateway; see
+	// internal/api. Without it, whoever reaches the address is the
+	// principal Principal, the owner of every tenant.
 	TokenFile string
 	Principal string
 	// DrainTimeout bounds how long Stop waits for work in hand.
@@ -67,7 +71,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Targets: Targets(), HTTPListen: "127.0.0.1:7420", Replicas: 1, PartitionGroups: 1,
-		Principal: "local", DrainTimeout: 20 * time.Second, Clock: time.Now,
+		Principal: "local", LaptopPolicy: true, DrainTimeout: 20 * time.Second, Clock: time.Now,
 	}
 }
 

@@ -134,6 +134,7 @@ func (c *cli) remoteOptions(p *process) (app.Options, error) {
 	if p.nats == "" {
 		return o, configuration("--nats is missing", "give the URL of a NATS server, or use mandate up")
 	}
+	o.LaptopPolicy = false
 	o.NATSURL, o.NATSCredentials, o.KeyFile = p.nats, p.credentials, p.keyFile
 	o.Replicas, o.PartitionGroups, o.Production, o.Accept = p.replicas, p.partitionGroups, p.production, p.accept
 	if p.targets != "" {
@@ -167,7 +168,9 @@ func (c *cli) up() *cobra.Command {
 	command := &cobra.Command{
 		Use: "up", Short: "Run everything in one process, with an embedded NATS server", Args: cobra.NoArgs,
 		Long: "Run everything in one process, with an embedded NATS server.\n\n" +
-			"Prints one line, ready http=… nats=…, when it serves. SIGTERM or SIGINT drains it and it exits with 0.",
+			"Prints one line, ready http=… nats=…, when it serves. SIGTERM or SIGINT drains it and it exits with 0.\n" +
+			"Until a tenant has a policy of its own, the built-in laptop policy lets the role owner operate it and read its\n" +
+			"content; without --token-file whoever reaches the address has that role.",
 		Example: "  mandate up\n  mandate up --data-dir ./data --http 127.0.0.1:0 --nats 127.0.0.1:0",
 		RunE: func(command *cobra.Command, _ []string) error {
 			o, err := c.embeddedOptions(p)
@@ -229,6 +232,9 @@ func (c *cli) live(ctx context.Context, o app.Options) error {
 		return refuse(events.CodeUnavailable, err.Error(), "see whether an address or the data directory is in use, and whether NATS was bootstrapped")
 	}
 	err = a.AwaitReady(ctx)
+	if err == nil && a.UsesLaptopPolicy(ctx) {
+		c.note("the tenant default has no policy of its own: the built-in laptop policy lets the role owner operate it and read its content (docs/policies.md)")
+	}
 	if err == nil {
 		nats := a.NATSURL()
 		if nats == "" {

@@ -11,6 +11,7 @@ import (
 
 	"example.org/mandate/internal/api"
 	"example.org/mandate/internal/projector"
+	"example.org/mandate/internal/registry"
 )
 
 // kinds are the kinds of resources as people write them.
@@ -38,11 +39,7 @@ func (c *cli) get() *cobra.Command {
 			}
 			t := table{columns: []string{"name", "version", "state", "digest"}}
 			add := func(r *api.Registered) {
-				state := "registered"
-				if r.Revoked {
-					state = "revoked: " + r.Reason
-				}
-				t.row(r.Name, strconv.Itoa(r.Version), state, string(r.Digest))
+				t.row(r.Name, strconv.Itoa(r.Version), stateOf(r), string(r.Digest))
 			}
 			if len(args) == 2 {
 				var one api.Registered
@@ -62,6 +59,23 @@ func (c *cli) get() *cobra.Command {
 			return c.print(list, t)
 		},
 	}
+}
+
+// stateOf is the state of a resource in a table: what cannot be used says why,
+// and when it is tried again.
+func stateOf(r *api.Registered) string {
+	switch r.State {
+	case registry.StateAvailable:
+		return "registered"
+	case registry.StateUnavailable:
+		state := "unavailable: " + r.Reason + "; tried again " + r.Retry
+		if r.Attempts > 0 {
+			state += ", " + strconv.Itoa(r.Attempts) + " attempts"
+		}
+		return state
+	case registry.StateRevoked:
+	}
+	return string(r.State) + ": " + r.Reason
 }
 
 func (c *cli) revoke() *cobra.Command {

@@ -102,19 +102,35 @@ func Decode(document []byte) (*events.IntentRequest, error) {
 	return &request, nil
 }
 
-// Submit records a request under a nonce. The nonce is the identity: of any
-// number of submissions one is recorded and the others join it, if they ask
-// for the same. nonce "" lets the host assign one.
+// Submit records a request under a nonce, of a principal without roles. See
+// [Intake.SubmitAs].
 func (in *Intake) Submit(ctx context.Context, tenant, nonce string, principal events.Principal, request *events.IntentRequest) (Submission, error) {
+	return in.SubmitAs(ctx, Submitting{Tenant: tenant, Nonce: nonce, Principal: principal, Request: request})
+}
+
+// Submitting is a request with who asks.
+type Submitting struct {
+	Tenant    string
+	Nonce     string // "" lets the host assign one
+	Principal events.Principal
+	Roles     []string
+	Request   *events.IntentRequest
+}
+
+// SubmitAs records a request under a nonce. The nonce is the identity: of any
+// number of submissions one is recorded and the others join it, if they ask
+// for the same.
+func (in *Intake) SubmitAs(ctx context.Context, s Submitting) (Submission, error) {
 	now := in.o.Clock()
+	tenant, nonce := s.Tenant, s.Nonce
 	if nonce == "" {
 		nonce = ulid.MustNew(ulid.Timestamp(now), ulid.DefaultEntropy()).String()
 	}
 	if id, err := ulid.ParseStrict(nonce); err != nil || id.String() != nonce {
 		return Submission{}, refuse(events.CodeNonceInvalid, "the nonce is not a ULID in its canonical form", "use 26 upper-case characters, or none")
 	}
-	r := *request
-	r.Nonce, r.Authority = nonce, principal
+	r := *s.Request
+	r.Nonce, r.Authority = nonce, s.Principal
 	body, err := events.NewDocument(events.ClassRequest, &r)
 	if err != nil {
 		return Submission{}, fmt.Errorf("submit: %w", err)
@@ -125,7 +141,7 @@ func (in *Intake) Submit(ctx context.Context, tenant, nonce string, principal ev
 	}
 	submitted := &events.Submitted{
 		Epoch:   view.Epoch,
-		Request: body, Nonce: nonce, Principal: principal, Agent: r.Intent.Agent, Thread: r.Thread, Parent: r.Parent,
+		Request: body, Nonce: nonce, Principal: s.Principal, Roles: s.Roles, Agent: r.Intent.Agent, Thread: r.Thread, Parent: r.Parent,
 		HasSpec: r.Outcome != nil, HasPlan: r.Plan != nil,
 	}
 	subject := events.Subject{Owner: events.OwnerRequest, Tenant: tenant, Run: nonce}
@@ -229,7 +245,12 @@ func (in *Intake) record(ctx context.Context, tenant, run, cause string, payload
 
 // Cancel records the wish to stop a run.
 func (in *Intake) Cancel(ctx context.Context, tenant, run string, principal events.Principal, reason string) error {
-	return in.record(ctx, tenant, run, "cancel", &events.CancelRequested{Principal: principal, Reason: reason})
+	return in.RequestCancel(ctx, tenant, run, events.CancelRequested{Principal: principal, Reason: reason})
+}
+
+// RequestCancel records the wish to stop a run, with the roles of who wishes.
+func (in *Intake) RequestCancel(ctx context.Context, tenant, run string, requested events.CancelRequested) error {
+	return in.record(ctx, tenant, run, "cancel", &requested)
 }
 
 // DecideApproval records what a person decided. digest is the digest of

@@ -56,7 +56,7 @@ func variables(operation events.PolicyOperation) map[string]*cel.Type {
 		})
 	case events.OperationApprove:
 		maps.Copy(all, run)
-		maps.Copy(all, map[string]*cel.Type{"plan.capabilities": texts, "plan.effects": texts, "plan.ambiguous": cel.BoolType})
+		all["approval.capabilities"] = texts
 	case events.OperationOperate:
 		maps.Copy(all, run)
 		maps.Copy(all, map[string]*cel.Type{"action": text, "resource.kind": text, "resource.name": text})

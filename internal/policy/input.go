@@ -56,7 +56,7 @@ type Input struct {
 	Arguments  map[string]any
 	Unknown    []string
 	Sources    map[string]string
-	// Effects, Origin and Ambiguous are of the whole plan: execute, approve.
+	// Effects, Origin and Ambiguous are of the whole plan: execute.
 	Effects   []events.Effect
 	Origin    events.Origin
 	Ambiguous bool
@@ -118,8 +118,7 @@ func (in *Input) variables(operation events.PolicyOperation) map[string]any {
 		})
 	case events.OperationApprove:
 		maps.Copy(all, map[string]any{
-			"run.id": in.Run.ID, "run.submitter": in.Run.Submitter,
-			"plan.capabilities": nonNil(in.Capabilities), "plan.effects": effects(in.Effects), "plan.ambiguous": in.Ambiguous,
+			"run.id": in.Run.ID, "run.submitter": in.Run.Submitter, "approval.capabilities": nonNil(in.Capabilities),
 		})
 	case events.OperationOperate:
 		maps.Copy(all, map[string]any{

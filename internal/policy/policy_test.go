@@ -54,7 +54,7 @@ func TestConditions(t *testing.T) {
 		{events.OperationSubmit, `budget.actions <= 3 && budget.input_tokens == 0`, events.PolicyAllow, 0},
 		{events.OperationSubmit, `budget.actions > 3`, events.PolicyDeny, events.CodePrincipalDenied},
 		{events.OperationSubmit, `1 / budget.input_tokens > 0`, events.PolicyDeny, events.CodePolicyFailed},
-		{events.OperationApprove, `run.submitter != principal.id && plan.capabilities == ["mail"] && !plan.ambiguous`, events.PolicyAllow, 0},
+		{events.OperationApprove, `run.submitter != principal.id && approval.capabilities == ["mail"]`, events.PolicyAllow, 0},
 		{events.OperationExecute, `capability.name == "mail" && capability.version == 2 && capability.effect == "write" && capability.confirmation == "explicit"`, events.PolicyAllow, 0},
 		{events.OperationExecute, `arguments.to.endsWith("@example.org") && arguments.count == 3 && arguments.tags == ["x"] && arguments.none == null`, events.PolicyAllow, 0},
 		{events.OperationExecute, `sources.to.startsWith("literal") && "write" in plan.effects && plan.origin == "explicit"`, events.PolicyAllow, 0},

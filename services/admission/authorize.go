@@ -102,7 +102,6 @@ func (c *candidate) ambiguous() bool {
 func (c *candidate) approver(s State, in decider.Input, e *events.ApprovalDecided) (*events.PolicyDecision, *events.Diagnostic) {
 	input := asPrincipal(in.Run, c.agent.Name, e.Principal, e.Roles)
 	input.Run = policy.Run{ID: in.Run.Run, Submitter: s.Sealed.Principal.ID}
-	input.Ambiguous, input.Effects = c.ambiguous(), append([]events.Effect{events.EffectIntent}, c.checked.Effects...)
 	for _, item := range s.Pending.Items {
 		input.Capabilities = append(input.Capabilities, item.Capability.Name)
 	}

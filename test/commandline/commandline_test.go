@@ -244,7 +244,7 @@ func TestConfigurationFileAndTokens(t *testing.T) {
 		return file
 	}
 	token := strings.Repeat("t", 32)
-	tokens := write("tokens", token+" ann\n")
+	tokens := write("tokens", token+" ann roles=owner\n")
 	config := write("mandate.yaml", "data-dir: "+filepath.Join(directory, "data")+"\ntoken-file: "+tokens+"\nsync: always\n")
 	mandate(t, "", "", "check", "--config", config).want(t, 0, "valid")
 	if _, err := os.Stat(filepath.Join(directory, "data")); err == nil {

@@ -70,7 +70,7 @@ func TestDeny(t *testing.T) {
 func TestTokens(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	ann, bob := strings.Repeat("a", 32), strings.Repeat("b", 32)
-	if err := os.WriteFile(file, []byte("# who may\n"+ann+" ann\n\n"+bob+" bob\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("# who may\n"+ann+" ann roles=owner\n\n"+bob+" bob\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g := start(t, func(o *app.Options) { o.TokenFile = file })
