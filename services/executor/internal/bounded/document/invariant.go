@@ -211,3 +211,6 @@ func set(list []string) map[string]bool {
 	}
 	return set
 }
+
+// Allows reports whether the policy lets a run use the tool.
+func (p *Profile) Allows(t *Tool) bool { return slices.Contains(p.Policy.AllowedTools, t.ToolID) }
