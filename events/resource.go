@@ -197,7 +197,8 @@ const (
 type PolicyVerdict string
 
 // The verdicts. Only execute knows confirm (a person decides on exactly this
-// use) and clarify (the request has to say more).
+// use) and clarify (the request has to say more), which hold only for what
+// another rule or a list allows.
 const (
 	PolicyAllow   PolicyVerdict = "allow"
 	PolicyDeny    PolicyVerdict = "deny"

@@ -74,15 +74,18 @@ func (p *Policy) Decide(operation events.PolicyOperation, in *Input) Decision {
 	if err := in.check(); err != nil {
 		return Decision{Verdict: events.PolicyDeny, Code: events.CodePolicyFailed, Reason: err.Error()}
 	}
-	result := p.listed(operation, in)
+	result, asks := p.listed(operation, in), Decision{}
 	var variables map[string]any
 	for i := range p.rules[operation] {
 		r := &p.rules[operation][i]
+		if asks.Rule != "" && (result.Allowed() || r.Decision != events.PolicyAllow) {
+			continue // the first that does not allow was found; only whether something allows is open
+		}
 		if variables == nil {
 			variables = in.variables(operation)
 		}
-		holds, cost, err := evaluate(r.program, variables)
-		result.Cost += cost
+		holds, spent, err := evaluate(r.program, variables)
+		result.Cost += spent
 		if err == nil && result.Cost > MaxDecisionCost {
 			err = errTotalCost
 		}
@@ -93,11 +96,17 @@ func (p *Policy) Decide(operation events.PolicyOperation, in *Input) Decision {
 				Reason: "its condition cannot be decided here: " + bounded(err.Error()),
 			}
 		case !holds:
-		case r.Decision != events.PolicyAllow:
+		case r.Decision == events.PolicyDeny:
 			return Decision{Verdict: r.Decision, Rule: r.ID, Cost: result.Cost, Code: codeOf(r.Decision), Reason: reasonOf(r)}
+		case r.Decision != events.PolicyAllow:
+			asks = Decision{Verdict: r.Decision, Rule: r.ID, Code: codeOf(r.Decision), Reason: reasonOf(r)}
 		case !result.Allowed():
 			result.Verdict, result.Rule, result.Reason, result.Code = events.PolicyAllow, r.ID, r.Reason, 0
 		}
+	}
+	if asks.Rule != "" && result.Allowed() {
+		asks.Cost = result.Cost
+		return asks
 	}
 	return result
 }
@@ -142,7 +151,7 @@ func names(list []string, principal string) bool {
 // MayExecute lists those of some capabilities that the policy could let execute
 // with some arguments.
 func (p *Policy) MayExecute(capabilities []string) []string {
-	if slices.ContainsFunc(p.rules[events.OperationExecute], func(r rule) bool { return r.Decision != events.PolicyDeny }) {
+	if slices.ContainsFunc(p.rules[events.OperationExecute], func(r rule) bool { return r.Decision == events.PolicyAllow }) {
 		return capabilities
 	}
 	return p.Definition.Operations

@@ -158,9 +158,11 @@ func TestFirstThatDoesNotAllowWins(t *testing.T) {
 		rule    string
 		code    events.Code
 	}{
+		"confirm alone":         {[]events.PolicyRule{r("a", "confirm")}, events.PolicyDeny, "", events.CodeOperationNotAllowed},
+		"clarify alone":         {[]events.PolicyRule{r("a", "clarify"), {ID: "b", Operation: "execute", When: "false", Decision: "allow"}}, events.PolicyDeny, "", events.CodeOperationNotAllowed},
 		"the first that allows": {[]events.PolicyRule{r("a", "allow"), r("b", "allow")}, events.PolicyAllow, "a", 0},
 		"a later one denies":    {[]events.PolicyRule{r("a", "allow"), r("b", "deny"), r("c", "allow")}, events.PolicyDeny, "b", events.CodePolicyDenied},
-		"confirm before deny":   {[]events.PolicyRule{r("a", "confirm"), r("b", "deny")}, events.PolicyConfirm, "a", events.CodeConfirmationMissing},
+		"confirm before deny":   {[]events.PolicyRule{r("a", "confirm"), r("b", "deny"), r("c", "allow")}, events.PolicyConfirm, "a", events.CodeConfirmationMissing},
 		"clarify before allow":  {[]events.PolicyRule{r("a", "clarify"), r("b", "allow")}, events.PolicyClarify, "a", events.CodePolicyClarification},
 		"deny before confirm":   {[]events.PolicyRule{r("a", "deny"), r("b", "confirm")}, events.PolicyDeny, "a", events.CodePolicyDenied},
 		"one does not hold":     {[]events.PolicyRule{{ID: "a", Operation: "execute", When: "false", Decision: "deny"}, r("b", "allow")}, events.PolicyAllow, "b", 0},
@@ -316,8 +318,8 @@ func drawPolicy(t *rapid.T) events.Policy {
 	return p
 }
 
-// Adding a rule that does not allow never lets through what was refused, and
-// never weakens what was asked for: neither does moving it.
+// Adding a rule that denies anywhere, or one that asks at the end, never lets
+// through what was refused, and never weakens what was asked for.
 func TestRulesThatDoNotAllowNeverWiden(t *testing.T) {
 	allowed := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -328,10 +330,14 @@ func TestRulesThatDoNotAllowNeverWiden(t *testing.T) {
 		if added.Decision == events.PolicyAllow {
 			added.Decision = events.PolicyDeny
 		}
-		more.Rules = slices.Insert(slices.Clone(p.Rules), rapid.IntRange(0, len(p.Rules)).Draw(t, "place"), added)
+		place := len(p.Rules)
+		if added.Decision == events.PolicyDeny {
+			place = rapid.IntRange(0, len(p.Rules)).Draw(t, "place")
+		}
+		more.Rules = slices.Insert(slices.Clone(p.Rules), place, added)
 		after := decide(t, more)
-		if after.Allowed() && !before.Allowed() {
-			t.Fatalf("adding %+v allowed what was %+v", added, before)
+		if after.Allowed() && !before.Allowed() || before.Verdict == events.PolicyDeny && after.Verdict != events.PolicyDeny {
+			t.Fatalf("adding %+v made %+v of %+v", added, after, before)
 		}
 		if added.Decision == events.PolicyDeny && after.Allowed() != (before.Allowed() && after.Rule == before.Rule) {
 			t.Fatalf("%+v before and %+v after", before, after)
@@ -363,19 +369,36 @@ func TestDecisionFollowsDocumentOrder(t *testing.T) {
 		if len(p.Operations) > 0 {
 			want = policy.Decision{Verdict: events.PolicyAllow, Rule: policy.RuleOperations}
 		}
+		var asks policy.Decision
 		for i := range p.Rules {
 			// What a rule does by itself: it allows, or says something else.
-			alone := decide(t, withRules(p.Rules[i]))
-			if alone.Rule == "" {
-				continue
+			alone := p
+			alone.Operations, alone.Rules = []string{"mail"}, p.Rules[i:i+1]
+			if p.Rules[i].Decision == events.PolicyAllow {
+				alone.Operations = nil
 			}
-			if alone.Verdict != events.PolicyAllow {
-				want = alone
-				break
+			d := decide(t, alone)
+			switch {
+			case d.Rule != p.Rules[i].ID: // it does not hold
+			case asks.Rule != "" && p.Rules[i].Decision != events.PolicyAllow:
+			case d.Verdict == events.PolicyAllow:
+				if want.Verdict != events.PolicyAllow {
+					want = d
+				}
+			case d.Verdict == events.PolicyDeny:
+				if asks.Rule != "" && want.Allowed() {
+					continue // it was not tried: something allowed already
+				}
+				if got.Verdict != d.Verdict || got.Rule != d.Rule {
+					t.Fatalf("%+v, want %+v", got, d)
+				}
+				return
+			default:
+				asks = d
 			}
-			if want.Verdict != events.PolicyAllow {
-				want = alone
-			}
+		}
+		if asks.Rule != "" && want.Allowed() {
+			want = asks
 		}
 		if got.Verdict != want.Verdict || got.Rule != want.Rule {
 			t.Fatalf("%+v, want %+v", got, want)

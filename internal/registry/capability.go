@@ -31,7 +31,7 @@ func compileCapability(name string, d events.Capability) (*Capability, []events.
 	switch d.Confirmation {
 	case events.ConfirmationNone:
 		if d.Effect == events.EffectWrite {
-			add(events.CodeWriteConfirmation, "spec.confirmation", "a write needs a confirmation", "use explicit or required")
+			add(events.CodeWriteConfirmation, "spec.confirmation", "WRITE_CONFIRMATION_REQUIRED: a write needs a confirmation", "use explicit or required")
 		}
 	case events.ConfirmationExplicit, events.ConfirmationRequired:
 	default:
@@ -85,18 +85,18 @@ func factProblems(a *Agent) []events.Diagnostic {
 		return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Version, y.Version))
 	}) {
 		if len(providers[fact]) > 1 {
-			found = append(found, diagnostic(events.CodeFactProviderAmbiguous, "spec.capabilities", "the fact "+fact.Type+" has two providers", "keep one provider"))
+			found = append(found, diagnostic(events.CodeFactProviderAmbiguous, "spec.capabilities", "AMBIGUOUS_FACT_PROVIDER: the fact "+fact.Type+" has two providers", "keep one provider"))
 		}
 	}
 	for _, ref := range refs {
 		for _, fact := range a.capabilities[ref].Definition.Requires {
 			if len(providers[fact]) == 0 {
-				found = append(found, diagnostic(events.CodeFactProviderMissing, "spec.capabilities", ref.Name+" requires the fact "+fact.Type+", which nothing provides", "add a provider"))
+				found = append(found, diagnostic(events.CodeFactProviderMissing, "spec.capabilities", "MISSING_FACT_PROVIDER: "+ref.Name+" requires the fact "+fact.Type+", which nothing provides", "add a provider"))
 			}
 		}
 	}
 	if cyclic(a, refs, providers) {
-		found = append(found, diagnostic(events.CodeFactCycle, "spec.capabilities", "capabilities require each other's facts in a cycle", "break the cycle"))
+		found = append(found, diagnostic(events.CodeFactCycle, "spec.capabilities", "CAPABILITY_DEPENDENCY_CYCLE: capabilities require each other's facts in a cycle", "break the cycle"))
 	}
 	return found
 }

@@ -374,6 +374,8 @@ func FuzzCheck(f *testing.F) {
 	f.Add(0, cases.JSON(cases.NewWorld().Agent))
 	f.Add(1, cases.JSON(cases.Capability(events.EffectRead, events.ConfirmationNone)))
 	f.Add(2, cases.JSON(cases.NewWorld().Policy))
+	f.Add(2, []byte(`{"version":1,"description":"d","approval_seconds":1,"lease_seconds":1,"four_eyes":true,"rules":[`+
+		`{"id":"r","operation":"execute","when":"arguments.all(k, k != \"x\") || 1/0 > 2","decision":"clarify","reason":"why"}]}`))
 	f.Fuzz(func(t *testing.T, kind int, data []byte) {
 		if len(data) > 1<<16 {
 			return
