@@ -60,6 +60,22 @@ func Replay(data []byte, cores ...Replayer) (*Replayed, error) {
 
 // ReplayUnder is Replay with a registry that the bundle's own continues.
 func ReplayUnder(view registry.View, data []byte, cores ...Replayer) (*Replayed, error) {
+	r, err := newReplay(data)
+	if err != nil {
+		return nil, err
+	}
+	r.epochs = []registry.View{view}
+	for _, c := range r.v.chains[events.OwnerRegistry] {
+		r.epochs = append(r.epochs, r.epochs[len(r.epochs)-1].Evolve(c))
+	}
+	for _, core := range cores {
+		core.replay(r)
+	}
+	return r.out, nil
+}
+
+// newReplay takes a bundle apart that verifies and has its keys.
+func newReplay(data []byte) (*replay, error) {
 	b, err := Parse(data)
 	if err != nil {
 		return nil, err
@@ -81,14 +97,7 @@ func ReplayUnder(view registry.View, data []byte, cores ...Replayer) (*Replayed,
 	v.decode(b.Records, b.Run)
 	v.decode(b.Registry, events.RegistryRun)
 	v.bodies()
-	r := &replay{v: v, out: &Replayed{Run: b.Run, Skipped: []string{}, Divergences: []Divergence{}}, epochs: []registry.View{view}}
-	for _, c := range v.chains[events.OwnerRegistry] {
-		r.epochs = append(r.epochs, r.epochs[len(r.epochs)-1].Evolve(c))
-	}
-	for _, core := range cores {
-		core.replay(r)
-	}
-	return r.out, nil
+	return &replay{v: v, out: &Replayed{Run: b.Run, Skipped: []string{}, Divergences: []Divergence{}}}, nil
 }
 
 func (cr coreReplayer[S]) replay(r *replay) {
@@ -96,6 +105,7 @@ func (cr coreReplayer[S]) replay(r *replay) {
 	for _, c := range r.v.chains[cr.core.Owner] {
 		place := fmt.Sprintf("%s commit %d (%s)", c.Subject.Owner, c.Number, c.ID)
 		in, ok := r.input(c, cr.open(state))
+		in.Registry = r.epochs[r.epoch(c)]
 		if !ok {
 			r.out.Skipped = append(r.out.Skipped, place)
 		} else {
@@ -157,9 +167,9 @@ func (r *replay) key(c *events.Commit) []byte {
 	return nil
 }
 
-// input rebuilds what a commit was decided on.
+// input rebuilds what a commit was decided on, but for the registry.
 func (r *replay) input(c *events.Commit, open []string) (decider.Input, bool) {
-	in := decider.Input{At: timeOf(c), Run: c.Subject, Registry: r.view(c)}
+	in := decider.Input{At: timeOf(c), Run: c.Subject}
 	switch name := c.Cause.Event; {
 	case strings.HasPrefix(c.Cause.Commit, "commit-"):
 		in.Kind, in.Commit = decider.Delivered, r.v.byID[c.Cause.Commit]
@@ -182,9 +192,10 @@ func (r *replay) input(c *events.Commit, open []string) (decider.Input, bool) {
 	return in, false
 }
 
-// view is the registry that a commit was decided under: the epoch that it
-// names, or else what had been applied by then.
-func (r *replay) view(c *events.Commit) registry.View {
+// epoch is the epoch of the registry that a commit was decided under: the one
+// that it names, or else what had been applied by then.
+func (r *replay) epoch(c *events.Commit) int {
+	applied := r.v.chains[events.OwnerRegistry]
 	for i := range c.Events {
 		var epoch uint64
 		switch e := c.Events[i].Data.(type) {
@@ -195,17 +206,22 @@ func (r *replay) view(c *events.Commit) registry.View {
 		case *events.ActionDispatched:
 			epoch = e.Revalidation.Epoch
 		}
-		if epoch > 0 && epoch < uint64(len(r.epochs)) {
-			return r.epochs[epoch]
+		if epoch > 0 && epoch <= uint64(len(applied)) {
+			return int(epoch)
 		}
 	}
-	view := r.epochs[0]
+	return r.epochAt(timeOf(c))
+}
+
+// epochAt is the epoch of the registry at a time.
+func (r *replay) epochAt(at events.Time) int {
+	epoch := 0
 	for i, applied := range r.v.chains[events.OwnerRegistry] {
-		if timeOf(applied) <= timeOf(c) {
-			view = r.epochs[i+1]
+		if timeOf(applied) <= at {
+			epoch = i + 1
 		}
 	}
-	return view
+	return epoch
 }
 
 func settles(c *events.Commit, action string) bool {

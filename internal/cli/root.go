@@ -78,7 +78,7 @@ func (c *cli) root() *cobra.Command {
 		[]string{outputTable, outputJSON, outputYAML, outputMarkdown}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(
 		c.up(), c.serve(), c.bootstrap(), c.check(), c.version(),
-		c.apply(), c.get(), c.revoke(),
+		c.apply(), c.get(), c.revoke(), c.policy(),
 		c.submit(), c.runs(), c.run(), c.interactions(), c.decide("approve"), c.decide("deny"),
 		c.events(), c.export(), c.verify(), c.replay(), c.rebuild(), c.parked(), c.bench(),
 	)

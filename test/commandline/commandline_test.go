@@ -14,6 +14,7 @@ import (
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/api"
+	"example.org/mandate/internal/app"
 	"example.org/mandate/internal/bundle"
 	"example.org/mandate/projections/runs"
 )
@@ -259,4 +260,44 @@ func TestConfigurationFileAndTokens(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(directory, "data", "nats")); err != nil {
 		t.Errorf("the data directory of the file is not used: %v", err)
 	}
+}
+
+// TestPolicyTest tries policies against what was recorded.
+func TestPolicyTest(t *testing.T) {
+	s := up(t, "--data-dir", t.TempDir(), "--workspace", workspace(t))
+	mandate(t, s.address, "", "apply", "-f", example(t, "agent.yaml")).want(t, 0)
+	run := strings.TrimSpace(mandate(t, s.address, variant(t, "request-a.yaml"), "submit", "-f", "-").want(t, 0).stdout)
+	mandate(t, s.address, "", "run", "watch", run, "--timeout", "80s").want(t, 0)
+	policy := func(rules string) string {
+		return "apiVersion: mandate/v1\nkind: Policy\nmetadata:\n  name: release\nspec:\n  version: 2\n  description: tried\n" +
+			"  standing_approval: [none, read]\n  operations: [go.test, file.read, release.publish]\n  submitters: ['*']\n" +
+			"  approvers: ['*']\n  approval_seconds: 60\n  lease_seconds: 60\n" + rules
+	}
+	frozen := policy("  rules:\n    - id: frozen\n      operation: execute\n      when: capability.name == 'go.test'\n      decision: deny\n      reason: not now\n")
+	says := func(r result, texts ...string) {
+		t.Helper()
+		for _, text := range texts {
+			if !strings.Contains(r.stderr, text) {
+				t.Errorf("%q is not in %q", text, r.stderr)
+			}
+		}
+	}
+	says(mandate(t, s.address, policy(""), "policy", "test", "-f", "-", "--against", run).want(t, 0), "0 of 2 decisions about 1 runs")
+	says(mandate(t, s.address, frozen, "policy", "test", "-f", "-", "--since", "1h").want(t, 0, run, "frozen", "plan rejected MD-1122", "not now"), "1 of 2 decisions")
+	tried := read[struct {
+		Policy    string             `json:"policy"`
+		Runs      int                `json:"runs"`
+		Decisions int                `json:"decisions"`
+		Changes   []app.PolicyChange `json:"changes"`
+		Skipped   []string           `json:"skipped"`
+	}](t, mandate(t, s.address, frozen, "policy", "test", "-f", "-", "--against", run, "-o", "json").want(t, 0).stdout)
+	if tried.Policy != "release" || tried.Runs != 1 || len(tried.Changes) != 1 || tried.Changes[0].Rule != "frozen" || tried.Changes[0].Run != run {
+		t.Errorf("tried %+v", tried)
+	}
+	wrong := policy("  rules:\n    - id: frozen\n      operation: execute\n      when: capability.nom == 'go.test'\n      decision: deny\n")
+	says(mandate(t, s.address, wrong, "policy", "test", "-f", "-", "--against", run).want(t, 1), "standard input:17", "line 1, column 11: undeclared reference to 'capability.nom'")
+	says(mandate(t, s.address, wrong, "apply", "-f", "-").want(t, 1), "standard input:17", "capability.nom")
+	says(mandate(t, s.address, frozen, "policy", "test", "-f", "-").want(t, 1), "--against")
+	// Nothing was applied.
+	mandate(t, s.address, "", "get", "policy", "release", "-o", "yaml").want(t, 0, "version: 1")
 }
