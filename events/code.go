@@ -91,6 +91,7 @@ const (
 	CodePrecheckUnmet      Code = 1410
 	CodeResultKind         Code = 1411
 	CodePredecessorMissing Code = 1412
+	CodePendingUnmet       Code = 1413
 
 	// Evaluation and conclusion: 1500–1599.
 	CodeRequirementUnmet   Code = 1501

@@ -235,6 +235,19 @@ type AdmittedNode struct {
 	Extra         Extra           `json:"-"`
 }
 
+// PendingCheck is a question of types that admission could not answer from the
+// schemas alone.
+type PendingCheck struct {
+	// Node is the node before whose dispatch its arguments are checked. Without
+	// a node it is the run's output, which is checked before a run completes.
+	Node string `json:"node,omitzero"`
+	// Argument is the argument concerned; empty means that the arguments have to
+	// fit together.
+	Argument string `json:"argument,omitzero"`
+	Reason   string `json:"reason"`
+	Extra    Extra  `json:"-"`
+}
+
 // RevisionAdmitted says what may run, under which bounds (OD-3.2). Nodes are
 // in the plan's stable order.
 type RevisionAdmitted struct {
@@ -260,7 +273,10 @@ type RevisionAdmitted struct {
 	Thread        string         `json:"thread,omitzero"`
 	Heads         Heads          `json:"heads"`
 	Decision      DecisionRecord `json:"decision"`
-	Extra         Extra          `json:"-"`
+	// Pending lists what the schemas leave open. It is answered by the bytes of
+	// the run, before what depends on it happens.
+	Pending []PendingCheck `json:"pending,omitzero"`
+	Extra   Extra          `json:"-"`
 }
 
 // EventType implements [Payload].

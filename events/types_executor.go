@@ -8,7 +8,10 @@ type Revalidation struct {
 	Lease     string   `json:"lease"`
 	Budget    Limits   `json:"budget"`             // left before the dispatch
 	Prechecks []string `json:"prechecks,omitzero"` // requirement: verdict
-	Extra     Extra    `json:"-"`
+	// Pending lists the questions of types, as "node.argument", that the exact
+	// bytes of the arguments answered.
+	Pending []string `json:"pending,omitzero"`
+	Extra   Extra    `json:"-"`
 }
 
 // RevisionAccepted says that the executor took over an admitted revision. It

@@ -5,15 +5,14 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 
 	"example.org/mandate/events"
-	"example.org/mandate/internal/jsonvalue"
 	"example.org/mandate/internal/registry"
-	"example.org/mandate/internal/schema"
 )
 
 // MaxNodes bounds a plan.
@@ -42,8 +41,9 @@ type Checked struct {
 	// Static holds the exact arguments, canonical JSON, of every node none of
 	// whose arguments is an output of another node.
 	Static map[string][]byte
-	// Pending lists "node.argument" whose type only a run can show.
-	Pending []string
+	// Pending lists what the schemas leave open and only the bytes of a run can
+	// show, in the plan's order.
+	Pending []events.PendingCheck
 	// Effects are the effects of the plan, sorted.
 	Effects []events.Effect
 }
@@ -65,13 +65,15 @@ func Check(p *events.Plan, against Against) (Checked, []events.Diagnostic) {
 		c.node(i, ancestors, &checked)
 	}
 	c.interference(order, ancestors)
-	c.output()
+	c.output(&checked)
 	effects := map[events.Effect]bool{}
 	for i := range p.Nodes {
 		effects[p.Nodes[i].Effect] = true
 	}
 	checked.Effects = slices.Sorted(maps.Keys(effects))
-	slices.Sort(checked.Pending)
+	slices.SortFunc(checked.Pending, func(a, b events.PendingCheck) int {
+		return cmp.Or(cmp.Compare(slices.Index(order, a.Node), slices.Index(order, b.Node)), cmp.Compare(a.Argument, b.Argument))
+	})
 	return checked, c.found
 }
 
@@ -186,110 +188,6 @@ func (c *checker) node(i int, ancestors map[string]map[string]bool, checked *Che
 	c.arguments(n, path, capability, ancestors[n.ID], checked)
 }
 
-func (c *checker) arguments(n *events.PlanNode, path string, capability *registry.Capability, before map[string]bool, checked *Checked) {
-	static := map[string]any{}
-	known := true
-	for _, name := range slices.Sorted(maps.Keys(n.Arguments)) {
-		at := path + ".arguments." + name
-		if closed, listed := capability.Input.Closed(name); closed && !listed {
-			c.add(events.CodePlanType, at, "the capability has no such argument", "remove it")
-			continue
-		}
-		a := n.Arguments[name]
-		set := 0
-		for _, is := range []bool{a.Literal != nil, a.Input != nil, a.Output != nil} {
-			if is {
-				set++
-			}
-		}
-		switch {
-		case set != 1:
-			c.add(events.CodePlanUntyped, at, "exactly one of literal, input and output is needed", "say where the value comes from")
-			known = false
-		case a.Output != nil:
-			known = false
-			c.outputArgument(at, n.ID+"."+name, a.Output, name, capability, before, checked)
-		default:
-			value, err := c.value(a)
-			if err != nil {
-				c.add(events.CodePlanReference, at, err.Error(), "name a value of the request's input")
-				known = false
-				continue
-			}
-			static[name] = value
-		}
-	}
-	if !known {
-		c.unfinished(n, path, capability, static)
-		return
-	}
-	data, err := jsonvalue.Format(static)
-	if err != nil {
-		c.add(events.CodePlanType, path+".arguments", "the arguments cannot be written as JSON", "correct them")
-		return
-	}
-	for _, problem := range capability.Input.Validate(data) {
-		c.add(events.CodePlanType, path+".arguments"+problem.Pointer, "does not follow the capability's input schema ("+problem.Keyword+")", "see mandate get capabilities "+n.Capability.Name)
-	}
-	checked.Static[n.ID] = data
-}
-
-// unfinished checks arguments of which some are known only in a run: none that
-// the capability requires is missing, and what is known has the right type.
-func (c *checker) unfinished(n *events.PlanNode, path string, capability *registry.Capability, static map[string]any) {
-	for _, name := range capability.Input.Required() {
-		if _, ok := n.Arguments[name]; !ok {
-			c.add(events.CodePlanType, path+".arguments", "the required argument "+name+" is missing", "add it")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(static)) {
-		have := []string{schema.TypeOf(static[name])}
-		if want, ok := capability.Input.Types("/" + name); ok && schema.Impossible(have, want) {
-			c.add(events.CodePlanType, path+".arguments."+name, fmt.Sprintf("the value is %v and the argument %v", have, want), "bind a value of the right type")
-		}
-	}
-}
-
-func (c *checker) value(a events.Argument) (any, error) {
-	if a.Literal != nil {
-		return jsonvalue.Parse(a.Literal, jsonvalue.DefaultLimits)
-	}
-	value, ok := jsonvalue.At(c.against.Input, *a.Input)
-	if !ok {
-		return nil, fmt.Errorf("the request's input has no %.80q", *a.Input)
-	}
-	return value, nil
-}
-
-func (c *checker) outputArgument(at, full string, o *events.OutputRef, name string, to *registry.Capability, before map[string]bool, checked *Checked) {
-	from, ok := c.nodes[o.Node]
-	if !ok {
-		c.add(events.CodePlanReference, at, "there is no such node", "name a node of the plan")
-		return
-	}
-	if !before[o.Node] {
-		c.add(events.CodePlanPredecessor, at, "the node does not certainly end before this one", "add it to after")
-		return
-	}
-	if !jsonvalue.ValidPointer(o.Path) {
-		c.add(events.CodePlanReference, at, "not a JSON Pointer", "write a path such as /text")
-		return
-	}
-	producer, ok := c.against.Agent.Capability(from.Capability)
-	if !ok {
-		return // reported at that node
-	}
-	have, knownFrom := producer.Output.Types(o.Path)
-	want, knownTo := to.Input.Types("/" + name)
-	if knownFrom && knownTo && schema.Impossible(have, want) {
-		c.add(events.CodePlanType, at, fmt.Sprintf("the output is %v and the argument %v", have, want), "bind an output of the right type")
-		return
-	}
-	if !knownFrom || !knownTo || !slices.Equal(have, want) {
-		checked.Pending = append(checked.Pending, full)
-	}
-}
-
 // interference refuses writes that could happen at the same time, unless both
 // say what they change and share nothing (C3-RUN-003.w).
 func (c *checker) interference(order []string, ancestors map[string]map[string]bool) {
@@ -318,29 +216,4 @@ func (c *checker) touches(id string) []string {
 
 func overlap(a, b []string) bool {
 	return slices.ContainsFunc(a, func(s string) bool { return slices.Contains(b, s) })
-}
-
-func (c *checker) output() {
-	o := c.plan.Output
-	n, ok := c.nodes[o.Node]
-	if !ok {
-		c.add(events.CodePlanOutput, "plan.output.node", "there is no such node", "select the output of a node of the plan")
-		return
-	}
-	if !jsonvalue.ValidPointer(o.Path) {
-		c.add(events.CodePlanOutput, "plan.output.path", "not a JSON Pointer", "write a path such as /text, or leave it out")
-		return
-	}
-	capability, ok := c.against.Agent.Capability(n.Capability)
-	if !ok {
-		return // reported at that node
-	}
-	if o.Path == "" && o.Type != capability.Definition.ResultType {
-		c.add(events.CodePlanOutput, "plan.output.type", "the node's result type is another one", "write type: "+capability.Definition.ResultType)
-	}
-	have, knownFrom := capability.Output.Types(o.Path)
-	want, knownTo := c.against.Agent.Output.Types("")
-	if knownFrom && knownTo && schema.Impossible(have, want) {
-		c.add(events.CodePlanOutput, "plan.output", fmt.Sprintf("the output is %v and the agent declares %v", have, want), "select an output of the declared type")
-	}
 }

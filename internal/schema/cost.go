@@ -3,6 +3,7 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -108,4 +109,21 @@ func schemas(value any) []*jsonschema.Schema {
 		return v
 	}
 	return nil
+}
+
+// dynamic reports whether a part has a reference that depends on who refers to
+// it.
+func dynamic(part *jsonschema.Schema, seen map[*jsonschema.Schema]bool) bool {
+	if part == nil || seen[part] {
+		return false
+	}
+	seen[part] = true
+	if part.DynamicRef != nil || part.RecursiveRef != nil {
+		return true
+	}
+	inner := append(applied(part), within(part)...)
+	for _, next := range part.Properties {
+		inner = append(inner, next)
+	}
+	return slices.ContainsFunc(inner, func(next *jsonschema.Schema) bool { return dynamic(next, seen) })
 }

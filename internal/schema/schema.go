@@ -8,7 +8,6 @@ package schema
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -23,6 +22,8 @@ import (
 type Schema struct {
 	compiled *jsonschema.Schema
 	document any
+	// dynamic says that what a part of it refers to depends on who refers to it.
+	dynamic bool
 }
 
 const root = "mandate:///schema"
@@ -50,7 +51,7 @@ func Compile(document events.JSON) (*Schema, error) {
 	if err := checkCost(compiled); err != nil {
 		return nil, err
 	}
-	return &Schema{compiled: compiled, document: value}, nil
+	return &Schema{compiled: compiled, document: value, dynamic: dynamic(compiled, map[*jsonschema.Schema]bool{})}, nil
 }
 
 // Problem is one way in which a value does not follow its schema. It names
@@ -113,49 +114,6 @@ func leaves(e *jsonschema.ValidationError, found []Problem) []Problem {
 	return found
 }
 
-// Types returns the JSON types that the schema allows at a pointer into its
-// values, following only "properties", "items" and "type". It reports false
-// where that does not tell.
-func (s *Schema) Types(pointer string) ([]string, bool) {
-	node := s.document
-	for _, step := range jsonvalue.Steps(pointer) {
-		object, ok := node.(map[string]any)
-		if !ok {
-			return nil, false
-		}
-		if properties, ok := object["properties"].(map[string]any); ok {
-			if next, ok := properties[step]; ok {
-				node = next
-				continue
-			}
-		}
-		if items, ok := object["items"]; ok && strings.Trim(step, "0123456789") == "" {
-			node = items
-			continue
-		}
-		return nil, false
-	}
-	object, ok := node.(map[string]any)
-	if !ok {
-		return nil, false
-	}
-	switch t := object["type"].(type) {
-	case string:
-		return []string{t}, true
-	case []any:
-		var types []string
-		for _, one := range t {
-			name, ok := one.(string)
-			if !ok {
-				return nil, false
-			}
-			types = append(types, name)
-		}
-		return types, true
-	}
-	return nil, false
-}
-
 // Closed reports whether the schema is of an object that lists its properties
 // and allows no others, and whether name is one of them.
 func (s *Schema) Closed(name string) (closed, listed bool) {
@@ -166,19 +124,6 @@ func (s *Schema) Closed(name string) (closed, listed bool) {
 	properties, _ := object["properties"].(map[string]any)
 	_, listed = properties[name]
 	return object["additionalProperties"] == false, listed
-}
-
-// Impossible reports whether no value of a type in from can be of a type in
-// to. An integer is a number.
-func Impossible(from, to []string) bool {
-	for _, f := range from {
-		for _, t := range to {
-			if f == t || f == "integer" && t == "number" || f == "number" && t == "integer" {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // Required returns the names that the schema requires of an object at its
@@ -196,24 +141,4 @@ func (s *Schema) Required() []string {
 		}
 	}
 	return names
-}
-
-// TypeOf returns the JSON type of a parsed value.
-func TypeOf(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return "null"
-	case bool:
-		return "boolean"
-	case string:
-		return "string"
-	case []any:
-		return "array"
-	case json.Number:
-		if strings.ContainsAny(v.String(), ".eE") {
-			return "number"
-		}
-		return "integer"
-	}
-	return "object"
 }

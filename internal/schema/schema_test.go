@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"example.org/mandate/events"
-	"example.org/mandate/internal/jsonvalue"
 	"example.org/mandate/internal/req"
 	"example.org/mandate/internal/schema"
 )
@@ -122,19 +121,8 @@ func TestValidate(t *testing.T) {
 	})
 }
 
-func TestTypes(t *testing.T) {
-	s := compile(t, `{"type":"object","required":["a","b"],"additionalProperties":false,"properties":{"a":{"type":"string"},
-		"b":{"type":["integer","null"]},"c":{"type":"array","items":{"type":"object","properties":{"d":{"type":"boolean"}}}},"e":{},"f":{"anyOf":[{"type":"string"}]}}}`)
-	for pointer, want := range map[string][]string{"": {"object"}, "/a": {"string"}, "/b": {"integer", "null"}, "/c/3/d": {"boolean"}, "/c": {"array"}} {
-		if got, ok := s.Types(pointer); !ok || !slices.Equal(got, want) {
-			t.Errorf("%s: %v, %t", pointer, got, ok)
-		}
-	}
-	for _, pointer := range []string{"/ghost", "/e", "/f", "/a/x", "/c/x", "/c/x/d", "/e/x"} {
-		if got, ok := s.Types(pointer); ok {
-			t.Errorf("%s: %v", pointer, got)
-		}
-	}
+func TestNames(t *testing.T) {
+	s := compile(t, `{"type":"object","required":["a","b"],"additionalProperties":false,"properties":{"a":{"type":"string"},"b":{}}}`)
 	if got := s.Required(); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("requires %v", got)
 	}
@@ -148,37 +136,6 @@ func TestTypes(t *testing.T) {
 	}
 	if closed, _ := compile(t, `{"type":"object"}`).Closed("x"); closed {
 		t.Error("an open object is closed")
-	}
-}
-
-func TestImpossible(t *testing.T) {
-	for _, test := range []struct {
-		from, to string
-		want     bool
-	}{
-		{"string", "string", false},
-		{"string", "integer", true},
-		{"integer", "number", false},
-		{"number", "integer", false},
-		{"number", "string", true},
-		{"string null", "integer null", false},
-		{"object", "array", true},
-		{"null", "string", true},
-	} {
-		if got := schema.Impossible(strings.Fields(test.from), strings.Fields(test.to)); got != test.want {
-			t.Errorf("%s to %s: %t", test.from, test.to, got)
-		}
-	}
-}
-
-func TestTypeOf(t *testing.T) {
-	for text, want := range map[string]string{
-		`null`: "null", `true`: "boolean", `"x"`: "string", `[1]`: "array", `{}`: "object", `7`: "integer", `7.5`: "number", `-7`: "integer", `7e1`: "number",
-	} {
-		value, err := jsonvalue.Parse([]byte(text), jsonvalue.DefaultLimits)
-		if got := schema.TypeOf(value); err != nil || got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
-		}
 	}
 }
 
@@ -206,7 +163,7 @@ func FuzzCompile(f *testing.F) {
 		if problems := s.Validate(value); len(problems) > 8 {
 			t.Fatalf("%d problems", len(problems))
 		}
-		s.Types("/a/0")
+		s.At("/a/0")
 		s.Closed("a")
 		s.Required()
 	})

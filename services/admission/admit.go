@@ -284,6 +284,7 @@ func (c *candidate) admitted(s State, in decider.Input, approval *events.Approva
 			Inputs: []string{string(c.specBody.Commitment), string(c.planBody.Commitment)}, Selected: c.formalization,
 			Algorithm: "admission.plan@2", Disposition: "admitted",
 		},
+		Pending: c.checked.Pending,
 	}
 }
 

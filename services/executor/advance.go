@@ -1,9 +1,9 @@
 package executor
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -15,7 +15,6 @@ import (
 	"example.org/mandate/internal/decider"
 	"example.org/mandate/internal/jsonvalue"
 	"example.org/mandate/internal/outcome"
-	"example.org/mandate/internal/plan"
 	"example.org/mandate/internal/registry"
 )
 
@@ -112,6 +111,9 @@ func (d *draft) dispatch(n events.AdmittedNode, attempt int) bool {
 	arguments, ok := d.arguments(n, definition)
 	if !ok {
 		return false
+	}
+	for _, check := range d.pending(n.ID) {
+		checked.Pending = append(checked.Pending, strings.TrimSuffix(check.Node+"."+check.Argument, "."))
 	}
 	in, admitted := d.in, d.state.Admitted
 	action := canon.ID("action", in.Run.Tenant, in.Run.Run, strconv.Itoa(admitted.Revision), n.ID, strconv.Itoa(attempt))
@@ -238,44 +240,6 @@ func (d *draft) facts() outcome.Facts {
 		f.Results[node] = r
 	}
 	return f
-}
-
-// arguments resolves the exact arguments, checks them against the schema, and
-// against what a person confirmed, byte for byte.
-func (d *draft) arguments(n events.AdmittedNode, definition *registry.Capability) ([]byte, bool) {
-	if !d.documents() {
-		d.err = nonsense(events.CodeContentUnavailable, "the plan cannot be read")
-		return nil, false
-	}
-	node, ok := plan.Find(d.plan, n.ID)
-	if !ok || node.Capability != n.Capability {
-		d.halt(events.HaltChanged, diagnostic(events.CodeDependencyChanged, "the plan is not the one that was admitted", "submit the request again"))
-		return nil, false
-	}
-	facts := d.facts()
-	outputs := map[string]any{}
-	for id, r := range facts.Results {
-		if r.Known && r.Status == events.ResultComplete {
-			outputs[id] = r.Content
-		}
-	}
-	arguments, err := plan.Resolve(node, facts.Input, outputs)
-	if err != nil {
-		d.halt(events.HaltFailed, diagnostic(events.CodeArgumentsInvalid, "the arguments of "+n.ID+" cannot be resolved", "see the plan"))
-		return nil, false
-	}
-	if problems := definition.Input.Validate(arguments); len(problems) > 0 {
-		d.halt(events.HaltFailed, diagnostic(events.CodeArgumentsInvalid, "the arguments of "+n.ID+" do not follow the schema at "+problems[0].Pointer+" ("+problems[0].Keyword+")", "see the plan"))
-		return nil, false
-	}
-	if n.Confirmation != "" {
-		confirmed, ok := n.Arguments.Content()
-		if !ok || !bytes.Equal(confirmed, arguments) {
-			d.halt(events.HaltChanged, diagnostic(events.CodeApprovalMismatch, "the arguments of "+n.ID+" are not those that were confirmed", "submit the request again"))
-			return nil, false
-		}
-	}
-	return arguments, true
 }
 
 // execution is everything that is handed on when execution ends, in the plan's

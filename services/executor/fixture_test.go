@@ -51,7 +51,7 @@ func revision(tb testing.TB, view registry.View, r *events.IntentRequest) *event
 		Checks:   events.Limits{CheckSteps: 10, CheckMemoryBytes: 1 << 16, CostUnit: "usd"},
 		Consumed: events.Limits{Attempts: 1, Revisions: 1, CostUnit: "usd"},
 		Lease:    events.Lease{ID: "lease-1", Expires: cases.Start + 300*cases.Second, Epoch: view.Epoch}, Deadline: cases.Start + 600*cases.Second,
-		SealedAt: cases.Start, Heads: events.Heads{events.OwnerRequest: {Number: 1}},
+		Pending: checked.Pending, SealedAt: cases.Start, Heads: events.Heads{events.OwnerRequest: {Number: 1}},
 	}
 	for _, id := range checked.Order {
 		n, _ := plan.Find(r.Plan, id)
