@@ -27,12 +27,16 @@ func (c *clock) note(elapsed uint64) uint64 {
 	return c.latest
 }
 
-// check is the order of checks: cancellation, deadline, epoch. Elapsed time at the limit is expired.
+// check is the order of checks: cancellation, deadline, epoch. Elapsed time at the limit is expired. Whoever cancels while
+// the host is observed is heard too.
 func (g *guard) check(observe Probe) error {
 	if g.cancellation.Cancelled() {
 		return diagnostic.Cancelled()
 	}
 	elapsed, epoch := observe()
+	if g.cancellation.Cancelled() {
+		return diagnostic.Cancelled()
+	}
 	if g.clock.note(elapsed) >= g.limit {
 		return diagnostic.Deadline()
 	}

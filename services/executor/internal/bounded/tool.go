@@ -20,7 +20,7 @@ type invocation struct {
 	limits    sinkLimits
 }
 
-// call authorizes a tool action, invokes the tool exactly once and keeps its result.
+// call authorizes a tool action, invokes the tool, which is never tried again, and keeps its result.
 func (r *run) call(chosen *route, action *document.Action) error {
 	call, err := r.authorize(chosen, action)
 	if err != nil {
