@@ -21,10 +21,11 @@ import (
 const RoleOwner = "owner"
 
 // Callers says which principal a request is from. Without tokens everybody who
-// reaches the gateway is Anonymous, the owner of every tenant.
+// reaches the gateway is Anonymous, for every tenant, with AnonymousRoles.
 type Callers struct {
-	Anonymous string
-	tokens    []token
+	Anonymous      string
+	AnonymousRoles []string
+	tokens         []token
 }
 
 // token is what a token stands for.
@@ -172,7 +173,7 @@ func checkNames(what string, names []string, most int) error {
 func (c *Callers) caller(r *http.Request) (caller, bool) {
 	if len(c.tokens) == 0 {
 		return caller{
-			principal: events.Principal{ID: c.Anonymous, Kind: events.PrincipalPerson}, roles: []string{RoleOwner}, allTenants: true,
+			principal: events.Principal{ID: c.Anonymous, Kind: events.PrincipalPerson}, roles: c.AnonymousRoles, allTenants: true,
 		}, true
 	}
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -56,7 +56,12 @@ func isLoopback(host string) bool {
 // callers says who may use the gateway.
 func (o *Options) callers() (api.Callers, error) {
 	if o.TokenFile == "" {
-		return api.Callers{Anonymous: o.Principal}, nil
+		callers := api.Callers{Anonymous: o.Principal}
+		// Whoever is on this machine owns it; whoever comes over a network does not.
+		if host, _, err := net.SplitHostPort(o.HTTPListen); err == nil && isLoopback(host) {
+			callers.AnonymousRoles = []string{api.RoleOwner}
+		}
+		return callers, nil
 	}
 	data, err := os.ReadFile(o.TokenFile)
 	if err != nil {

@@ -52,7 +52,8 @@ type Options struct {
 	LaptopPolicy bool
 	// TokenFile holds the bearer tokens that may use the gateway; see
 	// internal/api. Without it, whoever reaches the address is the
-	// principal Principal, the owner of every tenant.
+	// principal Principal, and the owner of every tenant if the address is of
+	// this machine only.
 	TokenFile string
 	Principal string
 	// DrainTimeout bounds how long Stop waits for work in hand.

@@ -170,7 +170,7 @@ func (c *cli) up() *cobra.Command {
 		Long: "Run everything in one process, with an embedded NATS server.\n\n" +
 			"Prints one line, ready http=… nats=…, when it serves. SIGTERM or SIGINT drains it and it exits with 0.\n" +
 			"Until a tenant has a policy of its own, the built-in laptop policy lets the role owner operate it and read its\n" +
-			"content; without --token-file whoever reaches the address has that role.",
+			"content; without --token-file whoever reaches an address of this machine only has that role.",
 		Example: "  mandate up\n  mandate up --data-dir ./data --http 127.0.0.1:0 --nats 127.0.0.1:0",
 		RunE: func(command *cobra.Command, _ []string) error {
 			o, err := c.embeddedOptions(p)

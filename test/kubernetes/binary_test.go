@@ -215,11 +215,21 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
+// tokens is a file of tokens, as the Secret of a deployment has it.
+func tokens(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, []byte(strings.Repeat("0f", 32)+" admin roles=owner"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestSingleRuns starts what the pod of the single overlay runs.
 func TestSingleRuns(t *testing.T) {
 	c := mandateContainers(t, "single")["mandate"]
 	p := start(t, build(t), withArgs(c.Args, map[string]string{
-		"--data-dir": t.TempDir(), "--http": "127.0.0.1:0", "--nats": "127.0.0.1:0",
+		"--data-dir": t.TempDir(), "--http": "127.0.0.1:0", "--nats": "127.0.0.1:0", "--token-file": tokens(t),
 	}))
 	checkProbes(t, p.http, c)
 }
@@ -247,7 +257,7 @@ func TestSplitRuns(t *testing.T) {
 	if err := os.WriteFile(key, []byte(strings.Repeat("0f", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]string{"--nats": broker.ClientURL(), "--http": "127.0.0.1:0", "--replicas": "1", "--key-file": key}
+	values := map[string]string{"--nats": broker.ClientURL(), "--http": "127.0.0.1:0", "--replicas": "1", "--key-file": key, "--token-file": tokens(t)}
 	for range 2 { // a Job may run again
 		out, err := exec.CommandContext(t.Context(), binary, withArgs(containers["bootstrap"].Args, values)...).CombinedOutput()
 		if err != nil {
