@@ -157,6 +157,12 @@ func (p *Policy) MayExecute(capabilities []string) []string {
 	return p.Definition.Operations
 }
 
+// Conditional reports whether the policy has rules for an operation, and not
+// only lists.
+func (p *Policy) Conditional(operation events.PolicyOperation) bool {
+	return p != nil && len(p.rules[operation]) > 0
+}
+
 // Stricter returns the decision that permits less; the first if they permit
 // the same.
 func Stricter(a, b Decision) Decision {

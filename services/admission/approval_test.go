@@ -153,7 +153,7 @@ func TestDenial(t *testing.T) {
 
 // Silence is never an approval.
 func TestNobodyDecides(t *testing.T) {
-	req.Covers(t, "C3-RUN-002.d2", "C3-RUN-005.h2")
+	req.Covers(t, "C3-RUN-002.d2", "C3-RUN-005.h2", "OD-8.16")
 	overdue := func(t *testing.T, list []events.Payload) {
 		t.Helper()
 		denied := cases.Want[*events.SpecDenied](t, list)

@@ -45,6 +45,7 @@ func (c *candidate) authorizeNodes(s State, in decider.Input) {
 	input.Budget, input.Origin, input.Ambiguous = s.Sealed.Ceiling, c.origin, c.ambiguous()
 	input.Effects = append([]events.Effect{events.EffectIntent}, c.checked.Effects...)
 	clarify := true
+	conditional := c.agent.Rules.Conditional(events.OperationExecute) || in.Registry.Policy(c.agent.PolicyName).Conditional(events.OperationExecute)
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
 		capability, _ := c.agent.Capability(n.Capability)
@@ -52,7 +53,9 @@ func (c *candidate) authorizeNodes(s State, in decider.Input) {
 			Name: n.Capability.Name, Version: n.Capability.Version,
 			Effect: capability.Definition.Effect, Confirmation: capability.Definition.Confirmation,
 		}
-		c.arguments(n, &input)
+		if conditional {
+			c.arguments(n, &input)
+		}
 		decision, record := authorize(c.agent, in, events.OperationExecute, &input)
 		c.decisions[n.ID] = record
 		switch decision.Verdict {

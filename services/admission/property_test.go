@@ -61,7 +61,35 @@ func drawWorld(t *rapid.T) *cases.World {
 	if rapid.IntRange(0, 7).Draw(t, "allowlist") == 0 {
 		w.Policy.Operations = w.Policy.Operations[:rapid.IntRange(0, len(w.Policy.Operations)).Draw(t, "operations")]
 	}
+	if rapid.IntRange(0, 2).Draw(t, "rules") == 0 {
+		w.Policy.Rules = drawRules(t)
+	}
+	w.Policy.FourEyes = rapid.IntRange(0, 5).Draw(t, "four eyes") == 0
 	return w
+}
+
+// drawRules draws rules that each speak of one capability, so that what they
+// mean can be told without them.
+func drawRules(t *rapid.T) (rules []events.PolicyRule) {
+	for i := range rapid.IntRange(1, 3).Draw(t, "how many") {
+		rules = append(rules, events.PolicyRule{
+			ID: fmt.Sprintf("r%d", i), Operation: events.OperationExecute,
+			When:     fmt.Sprintf("capability.name == %q", rapid.SampledFrom([]string{"look", "scan", "note", "publish", "mail"}).Draw(t, "of")),
+			Decision: rapid.SampledFrom([]events.PolicyVerdict{events.PolicyDeny, events.PolicyConfirm, events.PolicyConfirm, events.PolicyClarify}).Draw(t, "decision"),
+		})
+	}
+	return rules
+}
+
+// ruleOf is what the first rule that speaks of a capability decides, allow if
+// none does.
+func ruleOf(p events.Policy, name string) events.PolicyVerdict {
+	for _, r := range p.Rules {
+		if r.When == fmt.Sprintf("capability.name == %q", name) {
+			return r.Decision
+		}
+	}
+	return events.PolicyAllow
 }
 
 // drawInput draws the next thing that happens; mostly what the run waits for,
@@ -107,6 +135,11 @@ func drawInput(t *rapid.T, d *desk, at events.Time, r *events.IntentRequest) dec
 		return d.asked(at, &events.CancelRequested{Principal: cases.Person()})
 	case 5:
 		return cases.Fired(at, d.view, admission.TimerApproval)
+	}
+	if rapid.IntRange(0, 3).Draw(t, "another policy") == 0 {
+		changed := cases.NewWorld().Policy
+		changed.Rules, changed.FourEyes = drawRules(t), rapid.Bool().Draw(t, "four eyes")
+		d.view = cases.Evolve(d.view, cases.Applied(events.KindPolicy, cases.Policy, changed))
 	}
 	if rapid.Bool().Draw(t, "revoke") {
 		d.view = cases.Revoke(d.view, rapid.SampledFrom([]string{"look", "publish", "note"}).Draw(t, "revoked"))
@@ -159,22 +192,31 @@ func TestNoSequenceWidens(t *testing.T) {
 
 func checkAdmitted(t *rapid.T, w *cases.World, d *desk, e *events.RevisionAdmitted, waiting *events.ApprovalRequested, given *events.ApprovalDecided) {
 	sealed := d.State.Sealed
+	pinned, _ := d.view.Compiled(sealed.Agent.Digest)
+	now := d.view.Policy(cases.Policy).Definition
 	for _, n := range e.Nodes {
 		c, ok := w.Capabilities[n.Capability.Name]
 		if !ok || c.Effect != n.Effect || !slices.Contains(w.Agent.EffectBound, n.Effect) || !slices.Contains(sealed.EffectBound, n.Effect) {
 			t.Fatalf("node %+v is outside the bound", n)
 		}
-		if !slices.Contains(w.Policy.Operations, n.Capability.Name) {
+		if !slices.Contains(pinned.Policy.Operations, n.Capability.Name) || !slices.Contains(now.Operations, n.Capability.Name) {
 			t.Fatalf("node %+v is not in the allowlist", n)
 		}
 		if _, revoked := d.view.Revoked(n.Capability.Name); revoked {
 			t.Fatalf("node %+v is revoked", n)
 		}
-		if c.Confirmation != events.ConfirmationRequired {
+		verdicts := []events.PolicyVerdict{ruleOf(pinned.Policy, n.Capability.Name), ruleOf(now, n.Capability.Name)}
+		if slices.Contains(verdicts, events.PolicyDeny) || slices.Contains(verdicts, events.PolicyClarify) {
+			t.Fatalf("node %+v is not what the policies allow: %v", n, verdicts)
+		}
+		if c.Confirmation != events.ConfirmationRequired && !slices.Contains(verdicts, events.PolicyConfirm) {
 			continue
 		}
+		if (pinned.Policy.FourEyes || now.FourEyes) && given != nil && given.Principal.ID == sealed.Principal.ID {
+			t.Fatalf("%+v approved what they asked for", given)
+		}
 		if waiting == nil || given == nil || n.Confirmation != waiting.Approval || given.Approval != waiting.Approval || given.Digest != waiting.Digest ||
-			given.Decision != events.DecisionApprove || !slices.Contains(w.Policy.Approvers, given.Principal.ID) {
+			given.Decision != events.DecisionApprove || !slices.Contains(pinned.Policy.Approvers, given.Principal.ID) {
 			t.Fatalf("node %+v was not confirmed by %+v", n, given)
 		}
 	}
