@@ -7,6 +7,7 @@ import (
 	"example.org/mandate/events"
 	"example.org/mandate/internal/capability"
 	"example.org/mandate/internal/provider"
+	"example.org/mandate/internal/provider/bounded"
 	"example.org/mandate/internal/provider/builtin"
 	"example.org/mandate/projections/runs"
 )
@@ -33,7 +34,13 @@ type Call struct {
 // NotApplied() bool.
 func Functions(functions map[string]Function) (provider.Provider, error) {
 	b := builtin.NewBuilder()
-	errs := []error{b.Register("noop", builtin.Noop), b.Register("echo", builtin.Echo)}
+	errs := []error{
+		b.Register("noop", builtin.Noop), b.Register("echo", builtin.Echo),
+		b.Register(bounded.FixtureName, bounded.Function(bounded.Options{Host: bounded.Fixture})),
+	}
+	if _, supplied := functions[bounded.Name]; !supplied { // a program that has a host registers the name itself
+		errs = append(errs, b.Register(bounded.Name, bounded.Function(bounded.Options{})))
+	}
 	for name, function := range functions {
 		errs = append(errs, b.Register(name, func(ctx context.Context, i capability.Invocation) ([]byte, error) {
 			value, err := function(ctx, Call{Run: i.Run, Action: i.Action, IdempotencyKey: i.IdempotencyKey, Arguments: i.Arguments})

@@ -113,6 +113,8 @@ var layers = []layer{
 	{match: cores, pure: true, own: pureOwn, ext: []string{jsonx}},
 	// A host may push from goroutines of its own while another cancels: sync, and nothing that starts a goroutine.
 	{match: bounded, pure: true, std: []string{"sync", "sync/atomic"}, own: bounded},
+	// What Go programs, the command line and the capability see of it. It reads a clock and a context, which the core may not.
+	{match: []string{"services/executor/bounded"}, own: bounded, ext: []string{jsonx}},
 	{match: below(cores, "shell/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx, xSync}},
 	{match: []string{"services/presenter/internal/..."}, own: slices.Concat([]string{"services/SELF/..."}, pureOwn), ext: []string{goldmark, jsonx}},
 	{match: below(cores, "internal/..."), own: slices.Concat([]string{"services/SELF/..."}, shellOwn), ext: []string{jsonx}},
@@ -140,6 +142,7 @@ var layers = []layer{
 	{match: []string{"internal/bench"}, own: everything, ext: []string{nats, natsServer, ulid}},
 
 	// What a capability or a model reaches the world through.
+	{match: []string{"internal/provider/bounded"}, own: slices.Concat(pureOwn, []string{"internal/provider/builtin", "services/executor/bounded"})},
 	{match: []string{"internal/provider/mcp"}, own: slices.Concat(pureOwn, []string{"internal/provider", "internal/provider/internal/..."}), ext: []string{mcp, jsonx}},
 	{match: []string{"internal/provider/natsmicro"}, own: slices.Concat(pureOwn, []string{"internal/provider"}), ext: []string{nats, jsonx}},
 	{match: []string{"internal/provider/providertest"}, own: slices.Concat(pureOwn, []string{"internal/provider/...", "internal/testkit/..."}), ext: testLibraries, testOnly: true},
@@ -150,7 +153,7 @@ var layers = []layer{
 
 	// What people and programs touch.
 	{match: []string{"internal/api/..."}, own: slices.Concat(pureOwn, []string{"internal/api/...", "internal/journal", "internal/intake", "internal/bundle", "internal/projector/...", "internal/render/...", "projections/*"}), ext: []string{jsonx}},
-	{match: []string{"internal/cli/..."}, own: []string{"events/...", "internal/...", "projections/*"}, ext: []string{cobra, pflag, yamlNodes, jsonx, ulid}},
+	{match: []string{"internal/cli/..."}, own: []string{"events/...", "internal/...", "projections/*", "services/executor/bounded"}, ext: []string{cobra, pflag, yamlNodes, jsonx, ulid}},
 
 	// Generated descriptions of the protocol; nothing that ships imports them.
 	{match: []string{"internal/protocoldoc/..."}, own: []string{"events/...", "internal/protocoldoc"}, ext: []string{jsonx}},

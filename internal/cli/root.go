@@ -80,7 +80,7 @@ func (c *cli) root() *cobra.Command {
 		c.up(), c.serve(), c.bootstrap(), c.check(), c.version(),
 		c.apply(), c.get(), c.revoke(), c.policy(),
 		c.submit(), c.runs(), c.run(), c.interactions(), c.decide("approve"), c.decide("deny"),
-		c.events(), c.export(), c.verify(), c.replay(), c.rebuild(), c.parked(), c.bench(),
+		c.events(), c.export(), c.verify(), c.replay(), c.rebuild(), c.parked(), c.bench(), c.bounded(),
 	)
 	return root
 }
