@@ -9,11 +9,13 @@ import (
 	"testing"
 
 	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/api"
 	"example.org/mandate/internal/app"
 	"example.org/mandate/internal/bundle"
+	"example.org/mandate/internal/req"
 )
 
 // tokens of the tests.
@@ -70,6 +72,47 @@ func TestTenantWithoutPolicyIsClosed(t *testing.T) {
 	refused(t, g.as(owner).request(http.MethodPut, "/v1/registry", both), http.StatusForbidden, events.CodePolicyMissing)
 	into[api.AppliedList](t, g.as(owner).request(http.MethodPut, "/v1/registry", tenantPolicy), http.StatusOK)
 	into[api.AppliedList](t, g.as(owner).request(http.MethodPut, "/v1/registry", resources), http.StatusOK)
+}
+
+// What a person decides once is no policy: nothing is registered by it, and the
+// same request is asked about again. What else happens does not decide it.
+func TestOneDecisionIsNoPolicy(t *testing.T) {
+	g := start(t, nil)
+	t.Run("a new tenant has none", func(t *testing.T) {
+		req.Covers(t, "OD-7.1.21")
+		if list := into[api.ResourceList](t, g.get("/v1/registry/policies"), http.StatusOK); len(list.Resources) > 0 || list.Epoch != 0 {
+			t.Errorf("%+v", list)
+		}
+	})
+	g.apply()
+	before := into[api.ResourceList](t, g.get("/v1/registry/policies"), http.StatusOK)
+	for _, decided := range []string{"approve", "deny"} {
+		run := g.submit("write", true)
+		w := g.await(run, waiting).Waiting[0]
+		into[api.Decided](t, g.request(http.MethodPost, "/v1/interactions/"+w.Interaction+"/decision", decision(decided, w.Digest)), http.StatusAccepted)
+		g.await(run, done)
+	}
+	again := g.submit("write", true)
+	asked := g.await(again, waiting)
+	t.Run("it is asked again", func(t *testing.T) {
+		req.Covers(t, "OD-5.3.22")
+		after := into[api.ResourceList](t, g.get("/v1/registry/policies"), http.StatusOK)
+		if diff := cmp.Diff(before, after); diff != "" {
+			t.Errorf("the policies changed:\n%s", diff)
+		}
+		if g.writes.Load() != 1 || len(asked.Waiting) != 1 {
+			t.Errorf("%d writes, %+v", g.writes.Load(), asked)
+		}
+	})
+	t.Run("a read beside it decides nothing", func(t *testing.T) {
+		req.Covers(t, "IK-7.5")
+		if v := g.await(g.submit("read", false), done); v.Outcome != events.TagCompleted {
+			t.Errorf("read %+v", v)
+		}
+		if v := g.await(again, waiting); len(v.Waiting) != 1 || v.Waiting[0].Interaction != asked.Waiting[0].Interaction || g.writes.Load() != 1 {
+			t.Errorf("after a read: %+v, %d writes", v, g.writes.Load())
+		}
+	})
 }
 
 // Who may operate and read content follows from the policy of the tenant.
