@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/plan/candidate"
 	"example.org/mandate/internal/registry"
 )
 
@@ -30,6 +31,9 @@ type Against struct {
 	Operations []string
 	// Input is the request's input value, parsed.
 	Input any
+	// Checkers are those of candidates that are no typed plans; none is built
+	// in.
+	Checkers candidate.Checkers
 }
 
 // Checked is a plan that may be admitted as far as its typing goes.
@@ -93,8 +97,10 @@ func (c *checker) shape() {
 	if c.plan.SchemaVersion != 1 {
 		c.add(events.CodePlanInvalid, "plan.schema_version", "schema version must be 1", "write schema_version: 1")
 	}
-	if c.plan.Candidate != events.CandidatePlan {
-		c.add(events.CodeCandidateKind, "plan.candidate", "only typed plans can be admitted; no checker for other candidates is registered", "write candidate: plan")
+	if kind := c.plan.Candidate; kind != events.CandidatePlan {
+		// A plan document states no product, so that a checker alone does not
+		// make one admissible either.
+		c.found = append(c.found, c.against.Checkers.Admissible(candidate.Product{Kind: kind}, candidate.Contract{Bound: c.against.Bound})...)
 	}
 	if n := len(c.plan.Nodes); n == 0 || n > MaxNodes {
 		c.add(events.CodePlanTooLarge, "plan.nodes", fmt.Sprintf("%d nodes; 1 to %d are possible", n, MaxNodes), "split the work into runs")

@@ -128,9 +128,7 @@ func (c *candidate) examine(s State, in decider.Input) {
 		return
 	}
 	c.input = input
-	checked, found := plan.Check(&c.plan, plan.Against{
-		Agent: agent, View: in.Registry, Bound: s.Sealed.EffectBound, Operations: agent.Rules.MayExecute(capabilityNames(agent)), Input: input,
-	})
+	checked, found := plan.Check(&c.plan, c.against(s, in))
 	c.checked = checked
 	c.found = append(c.found, found...)
 	nodes := make([]string, 0, len(c.plan.Nodes))
@@ -142,7 +140,14 @@ func (c *candidate) examine(s State, in decider.Input) {
 		c.authorizeNodes(s, in)
 	}
 	if len(c.found) == 0 {
-		c.contract(s)
+		c.contract(s, in)
+	}
+}
+
+// against is what the plan is checked against.
+func (c *candidate) against(s State, in decider.Input) plan.Against {
+	return plan.Against{
+		Agent: c.agent, View: in.Registry, Bound: s.Sealed.EffectBound, Operations: c.agent.Rules.MayExecute(capabilityNames(c.agent)), Input: c.input,
 	}
 }
 
@@ -155,9 +160,13 @@ func capabilityNames(agent *registry.Agent) []string {
 }
 
 // tag is how a run ends whose candidate is refused: one that only has to be
-// clearer is not resolved.
+// clearer is not resolved, and one of a kind that nothing can check is not
+// supported.
 func (c *candidate) tag() events.Tag {
-	if c.unclear && len(c.found) > 0 {
+	switch {
+	case slices.ContainsFunc(c.found, func(d events.Diagnostic) bool { return d.Code == events.CodeCandidateKind }):
+		return events.TagUnsupported
+	case c.unclear && len(c.found) > 0:
 		return events.TagUnresolved
 	}
 	return events.TagRejected
@@ -184,29 +193,14 @@ func (c *candidate) read(b events.Body, into any, path string) {
 
 // contract checks the composed plan against the specification, not only each
 // node by itself (C3-RUN-003.x, C3-RUN-002.y2 to y5).
-func (c *candidate) contract(s State) {
+func (c *candidate) contract(s State, in decider.Input) {
 	if n, most := int64(len(c.plan.Nodes)), s.Sealed.Allotments[events.OwnerExecutor].Actions; n > most {
 		c.add(events.CodeBudgetExceeded, "plan.nodes", fmt.Sprintf("%d actions are needed and %d allowed", n, most), "allow more actions or make the plan smaller")
 	}
 	for _, name := range authority.Unkept(c.bounds(s)) {
 		c.add(events.CodeBoundUnenforced, "limits."+name, "no part of this deployment keeps this limit", "submit a request that needs no model")
 	}
-	for i, d := range c.spec.Deliverables {
-		node, _ := plan.Find(&c.plan, d.Result)
-		capability, _ := c.agent.Capability(node.Capability)
-		if d.Type != "" && d.Type != capability.Definition.ResultType {
-			c.add(events.CodePlanCoverage, fmt.Sprintf("outcome.deliverables[%d].type", i), "the node produces "+capability.Definition.ResultType, "name a node that produces the type")
-		}
-	}
-	for i, r := range c.spec.Requirements {
-		for _, gated := range r.Before {
-			for _, node := range subjects(r.Predicate) {
-				if !c.precedes(node, gated) {
-					c.add(events.CodePlanCoverage, fmt.Sprintf("outcome.requirements[%d].before", i), node+" does not certainly end before "+gated, "add "+node+" to the after of "+gated)
-				}
-			}
-		}
-	}
+	c.found = append(c.found, plan.Contract(&c.spec, &c.plan, c.against(s, in))...)
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
 		capability, _ := c.agent.Capability(n.Capability)
@@ -222,30 +216,6 @@ func (c *candidate) contract(s State) {
 func (c *candidate) bounds(s State) []events.Bound {
 	usesModel := c.origin != "" && c.origin != events.OriginExplicit
 	return authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, c.agent.Policy.LeaseSeconds*1000, len(c.agent.Policy.Operations), usesModel)
-}
-
-// subjects lists the nodes that a predicate looks at.
-func subjects(p events.Predicate) []string {
-	switch {
-	case p.Field != nil:
-		return []string{p.Field.Result}
-	case p.Contains != nil:
-		return []string{p.Contains.Result}
-	case p.Newer != nil:
-		return []string{p.Newer.Left.Result, p.Newer.Right.Result}
-	case p.Producer != nil:
-		return []string{p.Producer.Result}
-	case p.Exists != nil:
-		return []string{p.Exists.Result}
-	case p.Unit != nil:
-		return []string{p.Unit.Result}
-	}
-	return nil
-}
-
-func (c *candidate) precedes(node, gated string) bool {
-	n, ok := plan.Find(&c.plan, gated)
-	return ok && slices.ContainsFunc(n.After, func(after string) bool { return after == node || c.precedes(node, after) })
 }
 
 func (c *candidate) rejected(s State, in decider.Input, tag events.Tag) decider.Decision {

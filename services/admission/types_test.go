@@ -62,3 +62,27 @@ func TestOutputsAreTyped(t *testing.T) {
 		rejection(t, d.Events, events.TagRejected, events.CodePlanType, "plan.nodes[1].arguments")
 	})
 }
+
+// A product that nothing can check is answered as unsupported, also where it
+// comes from a model after sealing, and never becomes a revision.
+func TestCodeIsUnsupported(t *testing.T) {
+	req.Covers(t, "C3-RUN-003.a", "C3-RUN-002.f3")
+	d := sealed(t, cases.NewWorld(), cases.Request(readPlan()))
+	code := readPlan()
+	code.Candidate = "code"
+	decision := d.Do(t, d.proposed(cases.Request(readPlan()), proposal{plan: code, origin: events.OriginInferred}))
+	rejection(t, decision.Events, events.TagUnsupported, events.CodeCandidateKind, "plan.candidate")
+}
+
+// What each node may do by itself is refused where it cannot add up to what is
+// wanted.
+func TestContractIsChecked(t *testing.T) {
+	req.Covers(t, "C3-RUN-002.y2", "C3-RUN-003.x")
+	r := cases.Request(readPlan(), func(r *events.IntentRequest) {
+		wrong := cases.NoneFailed("b")
+		wrong.Predicate.Field.Value = events.JSON(`"none"`)
+		r.Outcome.Requirements = []events.Requirement{cases.NoneFailed("a"), wrong}
+	})
+	_, d := proposedTo(t, cases.NewWorld(), r)
+	rejection(t, d.Events, events.TagRejected, events.CodePlanCoverage, "outcome.requirements[1].predicate")
+}

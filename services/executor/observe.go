@@ -6,6 +6,7 @@ import (
 	"example.org/mandate/events"
 	"example.org/mandate/events/canon"
 	"example.org/mandate/internal/capability"
+	"example.org/mandate/internal/evidence"
 	"example.org/mandate/internal/registry"
 )
 
@@ -77,22 +78,22 @@ func (d *draft) failed(a Action, status string) {
 func (d *draft) completed(a Action, definition *registry.Capability) {
 	o := d.in.Outcome
 	d.emit(&events.ActionCompleted{Action: a.ID, Node: a.Node, Receipt: o.Receipt, Started: o.Started, Finished: o.Finished})
-	var evidence []string
+	var seenIDs []string
 	for i, seen := range o.Evidence {
 		record := events.EvidenceRecord{
 			ID: canon.ID("evidence", a.ID, strconv.Itoa(i)), Run: d.in.Run.Run, Action: a.ID, Node: a.Node,
-			Kind: seen.Kind, Method: seen.Method, Producer: a.Capability, Strength: strengthOf(seen.Method), Scope: d.in.Run.Run,
+			Kind: seen.Kind, Method: seen.Method, Producer: a.Capability, Strength: evidence.StrengthOf(seen.Method), Scope: d.in.Run.Run,
 			Observed: seen.Observed, SourceModified: seen.SourceModified, Published: seen.Published, Subject: seen.Subject,
 		}
 		if len(seen.Content) > 0 {
 			record.Content = events.NewBody(events.ClassResult, seen.MediaType, seen.Content)
 		}
-		evidence = append(evidence, record.ID)
+		seenIDs = append(seenIDs, record.ID)
 		d.emit(&events.EvidenceRecorded{Evidence: record})
 	}
 	result := events.ResultRecord{
 		ID: canon.ID("result", a.ID), Run: d.in.Run.Run, Node: a.Node, Action: a.ID, Producer: a.Capability,
-		Type: definition.Definition.ResultType, SchemaVersion: 1, Status: events.ResultComplete, Evidence: evidence,
+		Type: definition.Definition.ResultType, SchemaVersion: 1, Status: events.ResultComplete, Evidence: seenIDs,
 	}
 	left := d.state.Admitted.Budget.ArtifactBytes - d.state.ArtifactBytes
 	if size := int64(len(o.Value) + len(o.Raw)); size > left {
@@ -121,14 +122,4 @@ func (d *draft) completed(a Action, definition *registry.Capability) {
 			Action:  "correct the capability",
 		})
 	}
-}
-
-// strengthOf says how well something acquired by a method is established.
-// Nothing that a capability says of itself can raise it.
-func strengthOf(method string) events.Strength {
-	switch method {
-	case "process-exit", "file-stat", "adapter:go-test-json", "mcp-tool-result", "builtin-return":
-		return events.StrengthObserved
-	}
-	return events.StrengthAsserted
 }
