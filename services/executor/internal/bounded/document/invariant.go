@@ -33,6 +33,12 @@ func (p *Profile) overlong() string {
 		if len(p.Tools[i].RequiredCapabilities) > MaxCapabilities {
 			return "tools.required_capabilities"
 		}
+		if p.Tools[i].Arguments.beyond {
+			return "tools.arguments_schema"
+		}
+		if p.Tools[i].Result.beyond {
+			return "tools.result_schema"
+		}
 	}
 	for _, list := range p.Policy.lists() {
 		if len(list.values) > MaxCapabilities {

@@ -160,6 +160,7 @@ func TestProfileMutations(t *testing.T) {
 			"nested":           {`{"name":"query","type":"string"`, `{"name":"query","type":"object"`, grammar},
 			"no bytes":         {`{"name":"query","type":"string","required":true,"max_bytes":64}`, `{"name":"query","type":"string","required":true,"max_bytes":0}`, diagnostic.Invariant("tools.arguments_schema")},
 			"too many bytes":   {`{"name":"query","type":"string","required":true,"max_bytes":64}`, `{"name":"query","type":"string","required":true,"max_bytes":1048577}`, diagnostic.Invariant("tools.arguments_schema")},
+			"bytes beyond":     {`{"name":"query","type":"string","required":true,"max_bytes":64}`, `{"name":"query","type":"string","required":true,"max_bytes":4294967360}`, diagnostic.Invariant("tools.arguments_schema")},
 			"most bytes":       {`{"name":"query","type":"string","required":true,"max_bytes":64}`, `{"name":"query","type":"string","required":true,"max_bytes":1048576}`, nil},
 			"integer of 19":    {`{"name":"value","type":"string","required":true,"max_bytes":64}`, `{"name":"value","type":"integer","required":true,"max_bytes":19}`, diagnostic.Invariant("tools.result_schema")},
 			"integer":          {`{"name":"value","type":"string","required":true,"max_bytes":64}`, `{"name":"value","type":"integer","required":true,"max_bytes":20}`, nil},

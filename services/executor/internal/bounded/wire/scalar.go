@@ -3,7 +3,7 @@ package wire
 import "strconv"
 
 // Kind is what a member of an object of scalars holds.
-type Kind int
+type Kind uint8
 
 // The kinds of a member.
 const (
