@@ -15,7 +15,10 @@ type Submitted struct {
 	HasPlan bool   `json:"has_plan"`
 	// Roles are those that the principal's token gave it.
 	Roles []string `json:"roles,omitzero"`
-	Extra Extra    `json:"-"`
+	// Granted is what the parent run set aside for this one. No request can
+	// state it: it is written with the reservation in the parent's own chain.
+	Granted *Limits `json:"granted,omitzero"`
+	Extra   Extra   `json:"-"`
 }
 
 // EventType implements [Payload].

@@ -41,7 +41,7 @@ func seal(s State, in decider.Input, e *events.Submitted) (decider.Decision, err
 	if found := checkProfile(request, agent); len(found) > 0 {
 		return rejected(in, e, events.TagUnsupported, found), nil
 	}
-	ceiling := budget.Meet(*request.Limits, agent.Definition.Limits)
+	ceiling := ceilingOf(request, agent, e)
 	if ceiling.ElapsedMillis == 0 {
 		return rejected(in, e, events.TagInconclusive, []events.Diagnostic{{
 			Code: events.CodeBudgetExhausted, Path: "limits.elapsed_millis",
@@ -135,6 +135,11 @@ func checkRequest(r *events.IntentRequest, in decider.Input, e *events.Submitted
 			add(events.CodeLimitMissing, "limits", err.Error(), "give every limit; zero means none")
 		}
 	}
+	if r.Parent != "" && e.Granted == nil {
+		// A nested run draws on its parent's remainder. Without a reservation
+		// there nothing would.
+		add(events.CodeBudgetExceeded, "parent", "the parent run set nothing aside for this one", "submit the request without a parent")
+	}
 	agent, ok := in.Registry.Agent(r.Intent.Agent)
 	if !ok {
 		add(events.CodeAgentUnknown, "intent.agent", "no such agent is registered, or it does not compile", "apply it and its policy: mandate apply -f FILE")
@@ -145,7 +150,7 @@ func checkRequest(r *events.IntentRequest, in decider.Input, e *events.Submitted
 	}
 	input := asPrincipal(in.Run, agent.Name, e.Principal, e.Roles)
 	if r.Limits != nil {
-		input.Budget = budget.Meet(*r.Limits, agent.Definition.Limits)
+		input.Budget = ceilingOf(r, agent, e)
 	}
 	decision, authorization := authorize(agent, in, events.OperationSubmit, &input)
 	if !decision.Allowed() {
@@ -157,6 +162,16 @@ func checkRequest(r *events.IntentRequest, in decider.Input, e *events.Submitted
 		}
 	}
 	return agent, authorization, found
+}
+
+// ceilingOf is what a run may use at most: what the request, the agent and, for
+// a nested run, the parent all allow.
+func ceilingOf(r *events.IntentRequest, agent *registry.Agent, e *events.Submitted) events.Limits {
+	ceiling := budget.Meet(*r.Limits, agent.Definition.Limits)
+	if e.Granted != nil {
+		ceiling = budget.Meet(ceiling, *e.Granted)
+	}
+	return ceiling
 }
 
 // checkProfile reports what this deployment cannot do at all.

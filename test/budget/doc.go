@@ -1,0 +1,3 @@
+// Package budget spends one allotment from many writers at once, through the
+// real journals.
+package budget
