@@ -22,6 +22,10 @@ func Bodies(p Payload) []*Body {
 	return found
 }
 
+// Same reports whether two documents of one type say the same, member by
+// member.
+func Same[D OutcomeSpec | Plan](a, b D) bool { return reflect.DeepEqual(a, b) }
+
 func collectBodies(v reflect.Value, found *[]*Body) {
 	if !holdsBody(v.Type()) {
 		return

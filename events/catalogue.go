@@ -58,6 +58,8 @@ var types = newCatalogue(
 	func() Payload { return new(LeaseRevoked) },
 	func() Payload { return new(AllotmentGranted) },
 	func() Payload { return new(EpochAdvanced) },
+	func() Payload { return new(UseApproved) },
+	func() Payload { return new(UseDenied) },
 
 	func() Payload { return new(ContextBuilt) },
 	func() Payload { return new(CapabilitiesSelected) },
@@ -70,6 +72,8 @@ var types = newCatalogue(
 
 	func() Payload { return new(RevisionAccepted) },
 	func() Payload { return new(ExecutionHalting) },
+	func() Payload { return new(ConfirmationNeeded) },
+	func() Payload { return new(ConfirmationReceived) },
 	func() Payload { return new(ActionDispatched) },
 	func() Payload { return new(ActionCompleted) },
 	func() Payload { return new(ActionFailed) },

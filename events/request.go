@@ -285,11 +285,23 @@ type PlanNode struct {
 }
 
 // Argument is a literal, a value of the request's input, or an output of an
-// earlier node. Exactly one member is set.
+// earlier node. Exactly one of these is set.
 type Argument struct {
 	Literal JSON       `json:"literal,omitzero"`
 	Input   *string    `json:"input,omitzero"` // JSON Pointer; "" is the whole input
 	Output  *OutputRef `json:"output,omitzero"`
+
+	// Words say where the scalars of a literal stand in the words of the
+	// principal. It is a claim: admission looks.
+	Words []WordSpan `json:"words,omitzero"`
+}
+
+// WordSpan says that a scalar of a literal stands in the text of the request's
+// intent.
+type WordSpan struct {
+	Path  string `json:"path,omitzero"` // JSON Pointer into the literal; "" is the whole literal
+	Start int    `json:"start"`         // bytes into intent.text
+	End   int    `json:"end"`           // of the first byte after it
 }
 
 // OutputRef names a place in the output of a node.

@@ -84,7 +84,12 @@ type Capability struct {
 
 	// AuthorityArguments name the arguments that decide what an effect
 	// touches: recipients, amounts, paths.
+	// Every argument of a write does if the member is not there at all.
 	AuthorityArguments []string `json:"authority_arguments,omitzero"`
+	// AuthoritySources list, by authority argument, what its value may come
+	// from beside the principal's own words, without asking a person:
+	// "model", "output" or "output:NAME", the output of a capability.
+	AuthoritySources map[string][]string `json:"authority_sources,omitzero"`
 	// Interferes names the shared things that a write changes ("ledger"). Two
 	// writes without an order between them may not share one; a write that
 	// names none interferes with every other write.

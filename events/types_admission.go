@@ -95,7 +95,10 @@ type ApprovalRequested struct {
 	Heads         Heads          `json:"heads"`
 	// Terms are the conditions of a decision.
 	Terms *ApprovalTerms `json:"terms,omitzero"`
-	Extra Extra          `json:"-"`
+	// Use is the node of the admitted revision that waits, if the arguments
+	// were not known before the run.
+	Use   string `json:"use,omitzero"`
+	Extra Extra  `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -219,6 +222,52 @@ type Lease struct {
 	Epoch   uint64 `json:"epoch"`
 }
 
+// SourceKind says where a value comes from.
+type SourceKind string
+
+// The kinds of sources. The first four are the principal's own.
+const (
+	// SourceRequest: a literal of the plan that the principal submitted.
+	SourceRequest SourceKind = "request"
+	// SourceInput: a value of the typed input of the request.
+	SourceInput SourceKind = "input"
+	// SourceWords: the value stands in the text of the request.
+	SourceWords SourceKind = "words"
+	// SourceChoice: a person chose it.
+	SourceChoice SourceKind = "choice"
+	// SourceModel: whoever made the plan made it up.
+	SourceModel SourceKind = "model"
+	// SourceOutput: the output of an earlier node.
+	SourceOutput SourceKind = "output"
+)
+
+// Own reports whether a value of this kind is the principal's own.
+func (k SourceKind) Own() bool {
+	switch k {
+	case SourceRequest, SourceInput, SourceWords, SourceChoice:
+		return true
+	case SourceModel, SourceOutput:
+	}
+	return false
+}
+
+// ArgumentSource says where one value of an argument comes from.
+type ArgumentSource struct {
+	Argument string     `json:"argument"`
+	Path     string     `json:"path,omitzero"` // positions in the argument, such as "/2"; names may be private
+	Kind     SourceKind `json:"kind"`
+	// From is the place: a pointer into the input, "start-end" in the text, or
+	// "node/path" of an output.
+	From string `json:"from,omitzero"`
+	// Producer is the capability of that output.
+	Producer *CapabilityRef `json:"producer,omitzero"`
+	// Authority says that the value decides what an effect touches, and
+	// Accepted that it needs no person to decide on it.
+	Authority bool  `json:"authority"`
+	Accepted  bool  `json:"accepted"`
+	Extra     Extra `json:"-"`
+}
+
 // AdmittedNode is one node of an admitted plan with what it is bound to.
 type AdmittedNode struct {
 	ID           string        `json:"id"`
@@ -232,7 +281,12 @@ type AdmittedNode struct {
 	Prechecks    []string      `json:"prechecks,omitzero"`    // requirement IDs
 	// Authorization is the decision of the policy that lets it execute.
 	Authorization *PolicyDecision `json:"authorization,omitzero"`
-	Extra         Extra           `json:"-"`
+	// Sources say where every value of the arguments comes from.
+	Sources []ArgumentSource `json:"sources,omitzero"`
+	// Confirm says when a person decides on the exact arguments, if not before
+	// the revision was admitted.
+	Confirm ConfirmTime `json:"confirm,omitzero"`
+	Extra   Extra       `json:"-"`
 }
 
 // PendingCheck is a question of types that admission could not answer from the
@@ -247,6 +301,13 @@ type PendingCheck struct {
 	Reason   string `json:"reason"`
 	Extra    Extra  `json:"-"`
 }
+
+// ConfirmTime is when a person decides on a use.
+type ConfirmTime string
+
+// ConfirmAtDispatch is once the arguments are known, immediately before the
+// dispatch.
+const ConfirmAtDispatch ConfirmTime = "at_dispatch"
 
 // RevisionAdmitted says what may run, under which bounds (OD-3.2). Nodes are
 // in the plan's stable order.
@@ -313,6 +374,40 @@ type RunExpired struct {
 
 // EventType implements [Payload].
 func (*RunExpired) EventType() string { return "mandate.admission.run-expired.v1" }
+
+// UseApproved lets one node of an admitted revision be dispatched once, with
+// exactly the arguments that a person saw.
+type UseApproved struct {
+	Approval  string    `json:"approval"`
+	Digest    Digest    `json:"digest"`
+	Revision  int       `json:"revision"`
+	Node      string    `json:"node"`
+	Arguments Body      `json:"arguments"`
+	Principal Principal `json:"principal"`
+	Lease     Lease     `json:"lease"` // renewed, for this use
+	// Authorization is the decision of the policy that let the principal
+	// approve.
+	Authorization *PolicyDecision `json:"authorization,omitzero"`
+	Extra         Extra           `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*UseApproved) EventType() string { return "mandate.admission.use-approved.v1" }
+
+// UseDenied says that a node of an admitted revision will not be dispatched: a
+// person denied it, nobody decided in time, or what waits is not what was
+// admitted.
+type UseDenied struct {
+	Approval   string     `json:"approval"`
+	Revision   int        `json:"revision"`
+	Node       string     `json:"node"`
+	Principal  *Principal `json:"principal,omitzero"`
+	Diagnostic Diagnostic `json:"diagnostic"`
+	Extra      Extra      `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*UseDenied) EventType() string { return "mandate.admission.use-denied.v1" }
 
 // LeaseRevoked withdraws the right to start actions.
 type LeaseRevoked struct {

@@ -36,6 +36,39 @@ type ExecutionHalting struct {
 // EventType implements [Payload].
 func (*ExecutionHalting) EventType() string { return "mandate.executor.execution-halting.v1" }
 
+// ConfirmationNeeded says that the arguments of a node are known now and that
+// a person has to decide on them before it is dispatched.
+type ConfirmationNeeded struct {
+	Revision   int              `json:"revision"`
+	Node       string           `json:"node"`
+	Capability CapabilityRef    `json:"capability"`
+	Definition Digest           `json:"definition"`
+	Effect     Effect           `json:"effect"`
+	Arguments  Body             `json:"arguments"` // exact, canonical JSON
+	Sources    []ArgumentSource `json:"sources"`
+	Deadline   Time             `json:"deadline"` // an answer after it is of no use
+	Extra      Extra            `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*ConfirmationNeeded) EventType() string { return "mandate.executor.confirmation-needed.v1" }
+
+// ConfirmationReceived says that the executor took over a decision on a node.
+type ConfirmationReceived struct {
+	Approval  string `json:"approval"`
+	Digest    Digest `json:"digest"`
+	Revision  int    `json:"revision"`
+	Node      string `json:"node"`
+	Arguments Body   `json:"arguments"`
+	Lease     Lease  `json:"lease"`
+	// Head is the head of admission's chain with the decision.
+	Head  Head  `json:"head"`
+	Extra Extra `json:"-"`
+}
+
+// EventType implements [Payload].
+func (*ConfirmationReceived) EventType() string { return "mandate.executor.confirmation-received.v1" }
+
 // ActionDispatched is appended before a capability is called.
 type ActionDispatched struct {
 	Action         string        `json:"action"`
@@ -49,7 +82,9 @@ type ActionDispatched struct {
 	IdempotencyKey string        `json:"idempotency_key"`
 	Deadline       Time          `json:"deadline"`
 	Revalidation   Revalidation  `json:"revalidation"`
-	Extra          Extra         `json:"-"`
+	// Approval is the approval that this dispatch spends.
+	Approval string `json:"approval,omitzero"`
+	Extra    Extra  `json:"-"`
 }
 
 // EventType implements [Payload].
@@ -172,4 +207,5 @@ const (
 	HaltRevoked   HaltCause = "revoked"
 	HaltChanged   HaltCause = "changed"  // a dependency changed
 	HaltPrecheck  HaltCause = "precheck" // an obligation before an effect is not met
+	HaltDenied    HaltCause = "denied"   // nobody approved a use in time, or a person denied it
 )

@@ -48,7 +48,7 @@ var words = map[string]string{
 	"ResultStatus": "complete", "Verdict": "met", "Strength": "observed", "Importance": "must", "Origin": "explicit",
 	"Decision": "approve", "BoundStatus": "enforced", "HaltCause": "failed", "ActionStatus": "completed",
 	"PrincipalKind": "person", "InteractionKind": "approval", "Class": "result", "Confirmation": "required",
-	"PolicyOperation": "submit", "PolicyVerdict": "allow", "ApprovalWay": "person",
+	"PolicyOperation": "submit", "PolicyVerdict": "allow", "ApprovalWay": "person", "SourceKind": "words", "ConfirmTime": "at_dispatch",
 }
 
 // secondOwner is the key of a map's second element where keys are owners.

@@ -70,12 +70,14 @@ func listensTo(t Target) []listen {
 			commits(events.OwnerRequest, &events.Submitted{}, &events.CancelRequested{}, &events.ApprovalDecided{},
 				&events.Steered{}, &events.ChoiceAnswered{}, &events.ReconciliationRequested{}),
 			commits(events.OwnerInterpreter, &events.SpecProposed{}),
+			commits(events.OwnerExecutor, &events.ConfirmationNeeded{}),
 			{source: journal.Source{Owner: events.OwnerAdmission, Timers: true}},
 		}
 	case TargetInterpreter:
 		return []listen{commits(events.OwnerAdmission, &events.RunSealed{})}
 	case TargetExecutor:
-		return []listen{commits(events.OwnerAdmission, &events.RevisionAdmitted{}, &events.RunCancelled{}, &events.LeaseRevoked{})}
+		return []listen{commits(events.OwnerAdmission, &events.RevisionAdmitted{}, &events.RunCancelled{}, &events.LeaseRevoked{},
+			&events.UseApproved{}, &events.UseDenied{})}
 	case TargetEvaluator:
 		return []listen{
 			commits(events.OwnerExecutor, &events.ExecutionCompleted{}, &events.ExecutionHalted{}),

@@ -205,10 +205,52 @@ func (v *verification) approvals() {
 				continue
 			}
 			byPerson := slices.ContainsFunc(approved, func(a *events.SpecApproved) bool { return a.Approver.Principal != nil && a.Approval == n.Confirmation })
-			if !byPerson {
+			if !byPerson && n.Confirm != events.ConfirmAtDispatch {
 				v.find(events.CodeConfirmationMissing, "revision-admitted", "the write %s was admitted without a person's word", n.ID)
 			}
 		}
+	}
+}
+
+// uses checks that what a person decided on at dispatch is what was asked,
+// dispatched, and dispatched once.
+func (v *verification) uses() {
+	requested := all[*events.ApprovalRequested](v, events.OwnerAdmission)
+	decided := all[*events.ApprovalDecided](v, events.OwnerRequest)
+	approved := all[*events.UseApproved](v, events.OwnerAdmission)
+	for _, use := range approved {
+		asked := slices.ContainsFunc(requested, func(r *events.ApprovalRequested) bool {
+			return r.Approval == use.Approval && r.Digest == use.Digest && r.Use == use.Node && r.Revision == use.Revision &&
+				len(r.Items) == 1 && r.Items[0].Arguments.Commitment == use.Arguments.Commitment
+		})
+		given := slices.ContainsFunc(decided, func(d *events.ApprovalDecided) bool {
+			return d.Approval == use.Approval && d.Digest == use.Digest && d.Decision == events.DecisionApprove && d.Principal == use.Principal
+		})
+		if !asked || !given {
+			v.find(events.CodeApprovalMismatch, "use-approved", "nobody approved exactly the use of %s that is said to be approved", use.Node)
+		}
+	}
+	confirm := map[string]bool{}
+	for _, admitted := range all[*events.RevisionAdmitted](v, events.OwnerAdmission) {
+		for _, n := range admitted.Nodes {
+			confirm[n.ID] = n.Confirm == events.ConfirmAtDispatch
+		}
+	}
+	spent := map[string]string{}
+	for _, dispatched := range all[*events.ActionDispatched](v, events.OwnerExecutor) {
+		if !confirm[dispatched.Node] {
+			continue
+		}
+		covered := slices.ContainsFunc(approved, func(use *events.UseApproved) bool {
+			return use.Approval == dispatched.Approval && use.Node == dispatched.Node && use.Arguments.Commitment == dispatched.Arguments.Commitment
+		})
+		if !covered {
+			v.find(events.CodeConfirmationMissing, "action "+dispatched.Action, "%s was dispatched without a person's word on its arguments", dispatched.Node)
+		}
+		if node, taken := spent[dispatched.Approval]; taken && (node != dispatched.Node || dispatched.Effect == events.EffectWrite) {
+			v.find(events.CodeExactlyOne, "action "+dispatched.Action, "the approval %s is spent twice", dispatched.Approval)
+		}
+		spent[dispatched.Approval] = dispatched.Node
 	}
 }
 

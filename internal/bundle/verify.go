@@ -67,6 +67,7 @@ func Verify(data []byte) (*Report, error) {
 	v.transitions()
 	v.budgets()
 	v.approvals()
+	v.uses()
 	v.receipt()
 	return v.report, nil
 }

@@ -2,11 +2,13 @@ package registry
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 
 	"example.org/mandate/events"
 	"example.org/mandate/events/canon"
+	"example.org/mandate/internal/provenance"
 	"example.org/mandate/internal/schema"
 )
 
@@ -42,6 +44,16 @@ func compileCapability(name string, d events.Capability) (*Capability, []events.
 	}
 	if d.OutputBytes < 1 || d.OutputBytes > MaxOutputBytes {
 		add(events.CodeResourceInvalid, "spec.output_bytes", "the output limit is not between 1 byte and 64 MiB", "set a limit")
+	}
+	for argument, accepts := range d.AuthoritySources {
+		if !slices.Contains(d.AuthorityArguments, argument) {
+			add(events.CodeResourceInvalid, "spec.authority_sources."+argument, "it is not one of authority_arguments", "name it there")
+		}
+		for _, accept := range accepts {
+			if !provenance.ValidAccept(accept) {
+				add(events.CodeResourceInvalid, "spec.authority_sources."+argument, fmt.Sprintf("the source %.80q is not known", accept), "write model, output, or output:CAPABILITY")
+			}
+		}
 	}
 	bindings := 0
 	for _, set := range []bool{d.Provider.Process != nil, d.Provider.MCP != nil, d.Provider.Builtin != nil} {

@@ -150,12 +150,18 @@ func (v View) apply(e events.Event) View {
 	case *events.SpecProposed:
 		v.Parts.Proposed = true
 	case *events.ApprovalRequested:
-		v.Parts.Admission = events.PhaseAwaitingApproval
+		if p.Use == "" { // else the run is executing, and goes on with what does not wait
+			v.Parts.Admission = events.PhaseAwaitingApproval
+		}
 		w := Waiting{Interaction: p.Approval, Kind: string(events.InteractionApproval), Digest: p.Digest, Expires: p.Expires, Approvers: p.Approvers}
 		for _, item := range p.Items[:min(len(p.Items), MaxRows)] {
 			w.Items = append(w.Items, refText(item.Capability))
 		}
 		v.Waiting = append(slices.Clip(v.Waiting), w)
+	case *events.UseApproved:
+		v.Waiting = without(v.Waiting, p.Approval)
+	case *events.UseDenied:
+		v.Waiting = without(v.Waiting, p.Approval)
 	case *events.SpecApproved:
 		v.Waiting, v.Approver = nil, &p.Approver
 	case *events.RevisionAdmitted:
@@ -227,3 +233,7 @@ func (v View) conclude(e events.Event, p *events.RunConcluded) View {
 }
 
 func refText(ref events.CapabilityRef) string { return ref.Name + "@" + strconv.Itoa(ref.Version) }
+
+func without(list []Waiting, interaction string) []Waiting {
+	return slices.DeleteFunc(slices.Clone(list), func(w Waiting) bool { return w.Interaction == interaction })
+}

@@ -100,6 +100,10 @@ func summary(p events.Payload) string {
 			return "by " + e.Approver.Principal.ID
 		}
 		return "by the standing approval of " + e.Approver.Policy
+	case *events.UseApproved:
+		return e.Node + ": approved by " + e.Principal.ID
+	case *events.UseDenied:
+		return e.Node + ": " + e.Diagnostic.String()
 	case *events.SpecDenied:
 		return e.Diagnostic.String()
 	case *events.PlanRejected:
@@ -126,6 +130,10 @@ func summary(p events.Payload) string {
 
 func executed(p events.Payload) string {
 	switch e := p.(type) {
+	case *events.ConfirmationNeeded:
+		return e.Node + ": its arguments wait for a person"
+	case *events.ConfirmationReceived:
+		return e.Node + ": the approval is taken over"
 	case *events.ActionDispatched:
 		return e.Node + ": " + e.Capability.Name + "@" + strconv.Itoa(e.Capability.Version) + ", attempt " + strconv.Itoa(e.Attempt)
 	case *events.ActionCompleted:

@@ -23,7 +23,7 @@ type candidate struct {
 	specBody      events.Body
 	planBody      events.Body
 	origin        events.Origin
-	sources       map[string]string
+	sources       map[string][]events.ArgumentSource // by node
 	spec          events.OutcomeSpec
 	plan          events.Plan
 	request       events.IntentRequest
@@ -101,7 +101,7 @@ func countAttempt(s State) (events.Tag, events.Diagnostic, bool) {
 func check(s State, in decider.Input, spec *events.SpecProposed, proposed *events.PlanProposed) *candidate {
 	c := &candidate{
 		formalization: spec.Formalization, specBody: spec.Spec, planBody: proposed.Plan,
-		origin: proposed.Origin, sources: proposed.Sources,
+		origin: proposed.Origin,
 	}
 	c.examine(s, in)
 	return c
@@ -114,6 +114,9 @@ func (c *candidate) examine(s State, in decider.Input) {
 	c.read(c.specBody, &c.spec, "outcome")
 	c.read(c.planBody, &c.plan, "plan")
 	if len(c.found) > 0 {
+		return
+	}
+	if c.originate(); len(c.found) > 0 {
 		return
 	}
 	agent, ok := in.Registry.Compiled(s.Sealed.Agent.Digest)
@@ -136,7 +139,7 @@ func (c *candidate) examine(s State, in decider.Input) {
 		nodes = append(nodes, c.plan.Nodes[i].ID)
 	}
 	c.found = append(c.found, outcome.Check(&c.spec, nodes)...)
-	if len(c.found) == 0 {
+	if c.trace(); len(c.found) == 0 {
 		c.authorizeNodes(s, in)
 	}
 	if len(c.found) == 0 {
@@ -201,21 +204,20 @@ func (c *candidate) contract(s State, in decider.Input) {
 		c.add(events.CodeBoundUnenforced, "limits."+name, "no part of this deployment keeps this limit", "submit a request that needs no model")
 	}
 	c.found = append(c.found, plan.Contract(&c.spec, &c.plan, c.against(s, in))...)
-	for i := range c.plan.Nodes {
-		n := &c.plan.Nodes[i]
-		capability, _ := c.agent.Capability(n.Capability)
-		if _, static := c.checked.Static[n.ID]; !static && (capability.Definition.Confirmation != events.ConfirmationNone || c.confirm[n.ID]) {
-			c.add(events.CodeConfirmationUnbound, fmt.Sprintf("plan.nodes[%d].arguments", i), "a confirmation needs exact arguments, and one comes from another node's output", "use literals or request inputs")
-		}
-	}
 }
 
 // bounds are the bounds of the revision that the candidate would become. A
 // candidate that waited for a person was checked for bounds that nothing keeps
 // before the person was asked.
 func (c *candidate) bounds(s State) []events.Bound {
-	usesModel := c.origin != "" && c.origin != events.OriginExplicit
+	usesModel := c.origin != events.OriginExplicit && modelAllowed(s.Sealed.Ceiling)
 	return authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, c.agent.Policy.LeaseSeconds*1000, len(c.agent.Policy.Operations), usesModel)
+}
+
+// modelAllowed reports whether a run may call a model at all. With nothing to
+// spend the first call is refused.
+func modelAllowed(l events.Limits) bool {
+	return l.InputTokens > 0 || l.OutputTokens > 0 || l.CostMicros > 0
 }
 
 func (c *candidate) rejected(s State, in decider.Input, tag events.Tag) decider.Decision {
@@ -266,7 +268,13 @@ func (c *candidate) admittedNodes(approval *events.ApprovalRequested) []events.A
 		admitted := events.AdmittedNode{
 			ID: id, Capability: n.Capability, Definition: capability.Digest, Effect: n.Effect,
 			After: slices.Sorted(slices.Values(n.After)), Level: c.checked.Level[id],
-			Authorization: c.decisions[id],
+			Authorization: c.decisions[id], Sources: c.sources[id],
+		}
+		if data, static := c.checked.Static[id]; static && slices.ContainsFunc(c.sources[id], func(s events.ArgumentSource) bool { return s.Authority }) {
+			admitted.Arguments = events.NewBody(events.ClassPlan, events.MediaJSON, data)
+		}
+		if c.wordOf(id) == wordDispatch {
+			admitted.Confirm = events.ConfirmAtDispatch
 		}
 		for _, r := range c.spec.Requirements {
 			if slices.Contains(r.Before, id) {

@@ -80,8 +80,6 @@ func TestProposalsAreRejected(t *testing.T) {
 	spec := func(change func(*events.OutcomeSpec)) func(*events.IntentRequest) {
 		return func(r *events.IntentRequest) { change(r.Outcome) }
 	}
-	bound := cases.Write("w", "publish", "a")
-	bound.Arguments = map[string]events.Argument{"word": cases.Output("a", "/text")}
 	for name, test := range map[string]struct {
 		world  func(*cases.World)
 		change func(*events.IntentRequest)
@@ -141,7 +139,6 @@ func TestProposalsAreRejected(t *testing.T) {
 			},
 			code: events.CodePlanCoverage, path: "outcome.requirements[0].before", covers: []string{"C3-RUN-002.y4", "C3-RUN-003.x"},
 		},
-		"a confirmation of what only a run knows": {change: plan(cases.Read("a"), bound), code: events.CodeConfirmationUnbound, path: "plan.nodes[1].arguments", covers: []string{"IK-5.4.6"}},
 		"no objective": {change: spec(func(s *events.OutcomeSpec) { s.Objective = "" }), code: events.CodeSpecInvalid, path: "outcome.objective"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -319,8 +316,10 @@ func TestRetriesCount(t *testing.T) {
 func TestBoundsThatNothingKeeps(t *testing.T) {
 	req.Covers(t, "OD-3.2.9", "OD-3.6.14")
 	for _, origin := range []events.Origin{events.OriginInferred, events.OriginInherited} {
-		d := sealed(t, cases.NewWorld(), cases.Request(readPlan()))
-		decision := d.Do(t, d.proposed(cases.Request(readPlan()), proposal{origin: origin}))
+		d, decision := modeled(t, cases.NewWorld(), readPlan(), proposal{origin: origin}, nil)
+		if !d.State.Over {
+			t.Fatal("the run goes on")
+		}
 		rejected := cases.Want[*events.PlanRejected](t, decision.Events)
 		var paths []string
 		for _, found := range rejected.Diagnostics {

@@ -12,6 +12,7 @@ import (
 	"example.org/mandate/internal/decider"
 	"example.org/mandate/internal/plan"
 	"example.org/mandate/internal/policy"
+	"example.org/mandate/internal/provenance"
 )
 
 // items lists the uses of capabilities that need a confirmation which the
@@ -20,22 +21,15 @@ func (c *candidate) items() (items []events.ApprovalItem, explicit bool) {
 	for _, id := range c.checked.Order {
 		n, _ := plan.Find(&c.plan, id)
 		capability, _ := c.agent.Capability(n.Capability)
-		mode := capability.Definition.Confirmation
-		switch {
-		case c.confirm[id]: // the policy wants a person, whatever the mode
-		case mode == events.ConfirmationNone:
-			continue
-		case mode == events.ConfirmationExplicit && c.origin == events.OriginExplicit:
-			explicit = true
+		whose := c.wordOf(id)
+		explicit = explicit || whose == wordOwn
+		if whose != wordPerson {
 			continue
 		}
 		item := events.ApprovalItem{
 			Node: id, Capability: n.Capability, Definition: capability.Digest, Effect: n.Effect,
-			Arguments: events.NewBody(events.ClassPlan, events.MediaJSON, c.checked.Static[id]), Sources: map[string]string{},
+			Arguments: events.NewBody(events.ClassPlan, events.MediaJSON, c.checked.Static[id]), Sources: provenance.AllWords(c.sources[id]),
 			Authorization: c.decisions[id],
-		}
-		for name := range n.Arguments {
-			item.Sources[name] = c.sources[id+"."+name]
 		}
 		items = append(items, item)
 	}
@@ -47,13 +41,7 @@ func (c *candidate) items() (items []events.ApprovalItem, explicit bool) {
 func (c *candidate) approve(s State, in decider.Input) decider.Decision {
 	items, explicit := c.items()
 	material := c.ambiguous()
-	var uncovered []events.Effect
-	for _, e := range c.checked.Effects {
-		if e != events.EffectNone && !slices.Contains(c.agent.Policy.StandingApproval, e) && (e != events.EffectWrite || !explicit) {
-			uncovered = append(uncovered, e)
-		}
-	}
-	if len(items) == 0 && len(uncovered) == 0 && !material {
+	if len(items) == 0 && c.covered() && !material {
 		approved := &events.SpecApproved{
 			Formalization: c.formalization, Spec: c.specBody.Commitment, Approver: events.Approver{Policy: c.agent.PolicyName},
 			Way: events.ApprovalStanding, Authorization: c.standing(),
@@ -74,13 +62,35 @@ func (c *candidate) approve(s State, in decider.Input) decider.Decision {
 		Formalization: c.formalization, Revision: 1, Items: items, Reason: reason, Expires: expires,
 		Request: s.Sealed.Request, Spec: c.specBody, Plan: c.planBody,
 		Approvers: c.agent.Policy.Approvers, Policy: s.Sealed.Policy, Heads: decider.Heads(s.Heads, in.Commit),
-		Terms: &events.ApprovalTerms{FourEyes: c.agent.Policy.FourEyes, Origin: c.origin, Sources: c.sources},
+		Terms: &events.ApprovalTerms{FourEyes: c.agent.Policy.FourEyes, Origin: c.origin, Sources: c.allWords()},
 	}
 	requested.Digest = approvalDigest(in.Run, requested)
 	return decider.Decision{
 		Events: []events.Payload{requested},
 		Work:   []decider.Work{decider.SetTimer{Name: TimerApproval, At: expires}},
 	}
+}
+
+// covered reports whether every effect of the plan is within what the policy
+// approves without asking, or waits for the word that it needs: that of the
+// principal's own request, or a person's at dispatch.
+func (c *candidate) covered() bool {
+	for i := range c.plan.Nodes {
+		n := &c.plan.Nodes[i]
+		if n.Effect == events.EffectNone || slices.Contains(c.agent.Policy.StandingApproval, n.Effect) {
+			continue
+		}
+		switch c.wordOf(n.ID) {
+		case wordDispatch:
+		case wordOwn:
+			if n.Effect != events.EffectWrite {
+				return false
+			}
+		case wordNobody, wordPerson:
+			return false
+		}
+	}
+	return true
 }
 
 // standing is the decision of the policy that no person is needed.
@@ -104,6 +114,8 @@ func decideApproval(s State, in decider.Input, e *events.ApprovalDecided) (decid
 	switch {
 	case s.Over:
 		return decider.Decision{}, nonsense(events.CodeRunConcluded, "an approval after the end")
+	case s.Uses[e.Approval] != nil:
+		return decideApprovedUse(s, in, e, s.Uses[e.Approval])
 	case s.Pending == nil || s.Pending.Approval != e.Approval:
 		return decider.Decision{}, nonsense(events.CodeInteractionUnknown, "nothing waits for this approval")
 	case e.Digest != s.Pending.Digest:
@@ -121,7 +133,7 @@ func decideApproval(s State, in decider.Input, e *events.ApprovalDecided) (decid
 		d.Work = []decider.Work{decider.ClearTimer{Name: TimerApproval}}
 		return d, nil
 	}
-	authorization, denied := c.approver(s, in, e)
+	authorization, denied := c.approver(s, in, e, s.Pending.Items)
 	if denied != nil {
 		return decider.Decision{}, nonsense(denied.Code, denied.Message)
 	}
@@ -153,9 +165,11 @@ func decideApproval(s State, in decider.Input, e *events.ApprovalDecided) (decid
 
 // pending is the candidate that waits for a person.
 func pending(s State) *candidate {
-	c := &candidate{formalization: s.Pending.Formalization, specBody: s.Pending.Spec, planBody: s.Pending.Plan}
+	c := &candidate{
+		formalization: s.Pending.Formalization, specBody: s.Pending.Spec, planBody: s.Pending.Plan, origin: events.OriginInferred,
+	}
 	if terms := s.Pending.Terms; terms != nil {
-		c.origin, c.sources = terms.Origin, terms.Sources
+		c.origin = terms.Origin
 	}
 	return c
 }

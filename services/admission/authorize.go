@@ -10,6 +10,7 @@ import (
 	"example.org/mandate/internal/jsonvalue"
 	"example.org/mandate/internal/plan"
 	"example.org/mandate/internal/policy"
+	"example.org/mandate/internal/provenance"
 	"example.org/mandate/internal/registry"
 )
 
@@ -41,18 +42,12 @@ func asPrincipal(run events.Subject, agent string, principal events.Principal, r
 func (c *candidate) authorizeNodes(s State, in decider.Input) {
 	c.decisions = map[string]*events.PolicyDecision{}
 	c.confirm = map[string]bool{}
-	input := asPrincipal(in.Run, c.agent.Name, s.Sealed.Principal, s.Sealed.Roles)
-	input.Budget, input.Origin, input.Ambiguous = s.Sealed.Ceiling, c.origin, c.ambiguous()
-	input.Effects = append([]events.Effect{events.EffectIntent}, c.checked.Effects...)
+	input := c.executeInput(s, in)
 	clarify := true
 	conditional := c.agent.Rules.Conditional(events.OperationExecute) || in.Registry.Policy(c.agent.PolicyName).Conditional(events.OperationExecute)
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
-		capability, _ := c.agent.Capability(n.Capability)
-		input.Capability = policy.Capability{
-			Name: n.Capability.Name, Version: n.Capability.Version,
-			Effect: capability.Definition.Effect, Confirmation: capability.Definition.Confirmation,
-		}
+		c.use(n, &input)
 		if conditional {
 			c.arguments(n, &input)
 		}
@@ -72,12 +67,57 @@ func (c *candidate) authorizeNodes(s State, in decider.Input) {
 	c.unclear = clarify && c.refused != nil
 }
 
+// executeInput is what policies see of the plan when they decide on a use.
+func (c *candidate) executeInput(s State, in decider.Input) policy.Input {
+	input := asPrincipal(in.Run, c.agent.Name, s.Sealed.Principal, s.Sealed.Roles)
+	input.Budget, input.Origin, input.Ambiguous = s.Sealed.Ceiling, c.origin, c.ambiguous()
+	input.Effects = append([]events.Effect{events.EffectIntent}, c.checked.Effects...)
+	return input
+}
+
+// use gives the policy the capability of a node, and where its arguments are
+// from.
+func (c *candidate) use(n *events.PlanNode, into *policy.Input) {
+	capability, _ := c.agent.Capability(n.Capability)
+	into.Capability = policy.Capability{
+		Name: n.Capability.Name, Version: n.Capability.Version,
+		Effect: capability.Definition.Effect, Confirmation: capability.Definition.Confirmation,
+	}
+	into.Arguments, into.Sources, into.Unknown = nil, map[string]string{}, nil
+	for name := range n.Arguments {
+		into.Sources[name] = provenance.Kind(c.sources[n.ID], name)
+	}
+}
+
+// decideUse lets the policy decide on a use whose arguments are all known. A
+// person is asked in any case, so that allow and confirm are the same.
+func (c *candidate) decideUse(s State, in decider.Input, e *events.ConfirmationNeeded) *events.Diagnostic {
+	n, ok := plan.Find(&c.plan, e.Node)
+	content, open := e.Arguments.Content()
+	value, err := jsonvalue.Parse(content, jsonvalue.DefaultLimits)
+	arguments, object := value.(map[string]any)
+	if !ok || !open || err != nil || !object {
+		return &events.Diagnostic{Code: events.CodeContentUnavailable, Path: "plan.nodes." + e.Node, Message: "the arguments cannot be read", Action: "check the content keys"}
+	}
+	input := c.executeInput(s, in)
+	c.use(n, &input)
+	input.Arguments = arguments
+	decision, record := authorize(c.agent, in, events.OperationExecute, &input)
+	c.decisions[e.Node] = record
+	switch decision.Verdict {
+	case events.PolicyAllow, events.PolicyConfirm:
+		return nil
+	case events.PolicyDeny, events.PolicyClarify:
+	}
+	why := decision.Diagnostic("plan.nodes." + e.Node)
+	return &why
+}
+
 // arguments gives the policy the arguments of a node whose values are known
 // before the run, and the names of the others: outputs of earlier nodes.
 func (c *candidate) arguments(n *events.PlanNode, into *policy.Input) {
 	fixed := events.PlanNode{Arguments: maps.Clone(n.Arguments)}
 	maps.DeleteFunc(fixed.Arguments, func(_ string, a events.Argument) bool { return a.Output != nil })
-	into.Arguments, into.Sources, into.Unknown = nil, map[string]string{}, nil
 	data, err := plan.Resolve(&fixed, c.input, nil)
 	if err == nil {
 		var value any
@@ -86,7 +126,6 @@ func (c *candidate) arguments(n *events.PlanNode, into *policy.Input) {
 		}
 	}
 	for name, a := range n.Arguments {
-		into.Sources[name] = c.sources[n.ID+"."+name]
 		if a.Output != nil || err != nil {
 			into.Unknown = append(into.Unknown, name)
 		}
@@ -102,10 +141,10 @@ func (c *candidate) ambiguous() bool {
 
 // approver decides whether a principal may approve what is waited for. With
 // four eyes nobody approves what they asked for themselves.
-func (c *candidate) approver(s State, in decider.Input, e *events.ApprovalDecided) (*events.PolicyDecision, *events.Diagnostic) {
+func (c *candidate) approver(s State, in decider.Input, e *events.ApprovalDecided, items []events.ApprovalItem) (*events.PolicyDecision, *events.Diagnostic) {
 	input := asPrincipal(in.Run, c.agent.Name, e.Principal, e.Roles)
 	input.Run = policy.Run{ID: in.Run.Run, Submitter: s.Sealed.Principal.ID}
-	for _, item := range s.Pending.Items {
+	for _, item := range items {
 		input.Capabilities = append(input.Capabilities, item.Capability.Name)
 	}
 	decision, record := authorize(c.agent, in, events.OperationApprove, &input)

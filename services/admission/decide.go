@@ -1,6 +1,10 @@
 package admission
 
 import (
+	"maps"
+	"slices"
+	"strings"
+
 	"example.org/mandate/events"
 	"example.org/mandate/internal/decider"
 )
@@ -25,22 +29,40 @@ func Decide(s State, in decider.Input) (decider.Decision, error) {
 				return decideApproval(s, in, e)
 			case *events.SpecProposed:
 				return propose(s, in, e)
+			case *events.ConfirmationNeeded:
+				return askUse(s, in, e)
 			case *events.Steered, *events.ChoiceAnswered, *events.ReconciliationRequested:
 				return decider.Decision{}, nonsense(events.CodeOutputUnsupported, "nothing in this run takes "+events.ShortType(in.Commit.Events[i].Type()))
 			}
 		}
 		return decider.Decision{}, nil
 	case decider.Fired:
-		if in.Timer == TimerApproval {
+		switch {
+		case in.Timer == TimerApproval:
 			return approvalOverdue(s, in), nil
+		case strings.HasPrefix(in.Timer, timerUse):
+			return useFired(s, in), nil
 		}
 	case decider.Recovered:
-		if s.Pending != nil && !s.Over {
-			return decider.Decision{Work: []decider.Work{decider.SetTimer{Name: TimerApproval, At: s.Pending.Expires}}}, nil
-		}
+		return decider.Decision{Work: s.timers()}, nil
 	case decider.Observed:
 	}
 	return decider.Decision{}, nil
+}
+
+// timers are the wake-ups that the run waits for, in a fixed order.
+func (s State) timers() []decider.Work {
+	if s.Over {
+		return nil
+	}
+	var work []decider.Work
+	if s.Pending != nil {
+		work = append(work, decider.SetTimer{Name: TimerApproval, At: s.Pending.Expires})
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.Uses)) {
+		work = append(work, decider.SetTimer{Name: timerUse + s.Uses[id].Use, At: s.Uses[id].Expires})
+	}
+	return work
 }
 
 func nonsense(code events.Code, what string) error {
@@ -65,8 +87,10 @@ func cancel(s State, in decider.Input, e *events.CancelRequested) (decider.Decis
 		cancelled.Spec = s.Pending.Spec
 	}
 	d := decider.Decision{Events: []events.Payload{cancelled}}
-	if s.Pending != nil {
-		d.Work = []decider.Work{decider.ClearTimer{Name: TimerApproval}}
+	for _, w := range s.timers() {
+		if timer, ok := w.(decider.SetTimer); ok {
+			d.Work = append(d.Work, decider.ClearTimer{Name: timer.Name})
+		}
 	}
 	return d, nil
 }

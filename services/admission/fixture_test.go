@@ -120,3 +120,35 @@ func rejection(tb testing.TB, list []events.Payload, tag events.Tag, code events
 	}
 	return rejected
 }
+
+// words is the text of a request to a model.
+const words = `Please note "milk" and 25, on 2024-05-13.`
+
+// modeled is a desk with a request that a model may interpret, and a proposal
+// of a plan decided.
+func modeled(tb testing.TB, w *cases.World, plan *events.Plan, p proposal, change func(*events.IntentRequest)) (*desk, decider.Decision) {
+	tb.Helper()
+	w.Routes = &events.Routes{Version: 1, Ladder: []string{"small"}}
+	w.Agent.Routes = "ladder"
+	r := cases.Request(nil, func(r *events.IntentRequest) {
+		r.Generator = events.Generator{Mode: events.GeneratorModel, Routes: "ladder"}
+		r.Intent.Text = words
+	})
+	if change != nil {
+		change(r)
+	}
+	d := sealed(tb, w, r)
+	if p.origin == "" {
+		p.origin = events.OriginInferred
+	}
+	if p.spec == nil {
+		p.spec = cases.Spec(plan)
+	}
+	p.plan = plan
+	return d, d.Do(tb, d.proposed(r, p))
+}
+
+// unmetered allows no call of a model at all.
+func unmetered(r *events.IntentRequest) {
+	r.Limits.InputTokens, r.Limits.OutputTokens, r.Limits.CostMicros = 0, 0, 0
+}

@@ -259,14 +259,14 @@ func TestZeroLimits(t *testing.T) {
 	// A model is not asked at any limit, and so not at none.
 	for _, resource := range []string{"input_tokens", "output_tokens", "cost_micros", "context_bytes"} {
 		t.Run(resource, func(t *testing.T) {
-			r := cases.Request(readPlan())
-			for _, b := range budget.Resources() {
-				if b.Name == resource {
-					*b.Field(r.Limits) = 0
+			_, decision := modeled(t, cases.NewWorld(), readPlan(), proposal{}, func(r *events.IntentRequest) {
+				for _, b := range budget.Resources() {
+					if b.Name == resource {
+						*b.Field(r.Limits) = 0
+					}
 				}
-			}
-			d := sealed(t, cases.NewWorld(), r)
-			rejected := cases.Want[*events.PlanRejected](t, d.Do(t, d.proposed(r, proposal{origin: events.OriginInferred})).Events)
+			})
+			rejected := cases.Want[*events.PlanRejected](t, decision.Events)
 			if !slices.ContainsFunc(rejected.Diagnostics, func(f events.Diagnostic) bool { return f.Path == "limits."+resource }) {
 				t.Fatal(rejected.Diagnostics)
 			}

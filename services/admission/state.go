@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"maps"
+
 	"example.org/mandate/events"
 	"example.org/mandate/internal/decider"
 )
@@ -12,6 +14,10 @@ type State struct {
 	Sealed   *events.RunSealed
 	Pending  *events.ApprovalRequested
 	Admitted *events.RevisionAdmitted
+	// Uses are the approvals that nodes of the admitted revision wait for, and
+	// Asked the nodes that a person was asked about.
+	Uses  map[string]*events.ApprovalRequested
+	Asked map[string]bool
 	// Attempts counts candidates that were taken up.
 	Attempts int
 	// Over is set once admission ended the run.
@@ -33,7 +39,15 @@ func Evolve(s State, event events.Event) State {
 	case *events.RunRejected:
 		s.Phase, s.Over, s.Heads = events.Phase(e.Tag), true, e.Heads
 	case *events.ApprovalRequested:
-		s.Phase, s.Pending, s.Heads = events.PhaseAwaitingApproval, e, e.Heads
+		if s.Heads = e.Heads; e.Use != "" {
+			s.Uses, s.Asked = with(s.Uses, e.Approval, e), with(s.Asked, e.Use, true)
+			break
+		}
+		s.Phase, s.Pending = events.PhaseAwaitingApproval, e
+	case *events.UseApproved:
+		s.Uses = without(s.Uses, e.Approval)
+	case *events.UseDenied:
+		s.Uses, s.Asked = without(s.Uses, e.Approval), with(s.Asked, e.Node, true)
 	case *events.SpecApproved:
 		s.Phase, s.Pending = events.PhaseResolving, nil
 	case *events.SpecDenied:
@@ -53,4 +67,20 @@ func Evolve(s State, event events.Event) State {
 		s.Phase, s.Over, s.Pending, s.Heads = events.Phase(e.Tag), true, nil, e.Heads
 	}
 	return s
+}
+
+// with returns a copy of a map with one more entry: states are kept.
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[key] = value
+	return m
+}
+
+func without[V any](m map[string]V, key string) map[string]V {
+	m = maps.Clone(m)
+	delete(m, key)
+	return m
 }

@@ -67,10 +67,9 @@ func TestOutputsAreTyped(t *testing.T) {
 // comes from a model after sealing, and never becomes a revision.
 func TestCodeIsUnsupported(t *testing.T) {
 	req.Covers(t, "C3-RUN-003.a", "C3-RUN-002.f3")
-	d := sealed(t, cases.NewWorld(), cases.Request(readPlan()))
 	code := readPlan()
 	code.Candidate = "code"
-	decision := d.Do(t, d.proposed(cases.Request(readPlan()), proposal{plan: code, origin: events.OriginInferred}))
+	_, decision := modeled(t, cases.NewWorld(), code, proposal{}, nil)
 	rejection(t, decision.Events, events.TagUnsupported, events.CodeCandidateKind, "plan.candidate")
 }
 

@@ -115,7 +115,7 @@ func (j *judgment) tag(cause events.HaltCause, why *events.Diagnostic) (events.T
 		return events.TagCancelled, why
 	case events.HaltBudget:
 		return events.TagInconclusive, why
-	case events.HaltFailed, events.HaltRevoked, events.HaltChanged, events.HaltPrecheck, events.HaltUncertain:
+	case events.HaltFailed, events.HaltRevoked, events.HaltChanged, events.HaltPrecheck, events.HaltDenied, events.HaltUncertain:
 		return events.TagFailed, why
 	case "":
 	}

@@ -115,6 +115,10 @@ func (d *draft) dispatch(n events.AdmittedNode, attempt int) bool {
 	for _, check := range d.pending(n.ID) {
 		checked.Pending = append(checked.Pending, strings.TrimSuffix(check.Node+"."+check.Argument, "."))
 	}
+	approval, asked, ok := d.approval(n, definition, arguments)
+	if asked || !ok {
+		return ok
+	}
 	in, admitted := d.in, d.state.Admitted
 	action := canon.ID("action", in.Run.Tenant, in.Run.Run, strconv.Itoa(admitted.Revision), n.ID, strconv.Itoa(attempt))
 	deadline := min(in.At.Add(time.Duration(definition.Definition.TimeoutMillis)*time.Millisecond), admitted.Deadline)
@@ -122,7 +126,7 @@ func (d *draft) dispatch(n events.AdmittedNode, attempt int) bool {
 	d.emit(&events.ActionDispatched{
 		Action: action, Node: n.ID, Revision: admitted.Revision, Capability: n.Capability, Definition: definition.Digest,
 		Effect: n.Effect, Attempt: attempt, Arguments: events.NewBody(events.ClassPlan, events.MediaJSON, arguments),
-		IdempotencyKey: key, Deadline: deadline, Revalidation: checked,
+		IdempotencyKey: key, Deadline: deadline, Revalidation: checked, Approval: approval,
 	})
 	d.Work = append(d.Work, decider.CallCapability{
 		Key: action, Deadline: deadline,
@@ -154,7 +158,7 @@ func (d *draft) revalidate(n events.AdmittedNode) (*registry.Capability, events.
 	if in.At >= admitted.Deadline {
 		return refuse(events.HaltBudget, diagnostic(events.CodeDeadline, "the time for the run was used up", "allow more elapsed_millis"))
 	}
-	if in.At >= admitted.Lease.Expires {
+	if in.At >= d.leaseEnd(n) {
 		return refuse(events.HaltRevoked, diagnostic(events.CodeLeaseExpired, "the lease of the revision expired", "submit the request again"))
 	}
 	if reason, revoked := in.Registry.Revoked(n.Capability.Name); revoked {
@@ -168,7 +172,7 @@ func (d *draft) revalidate(n events.AdmittedNode) (*registry.Capability, events.
 	if !ok || definition.Digest != n.Definition {
 		return refuse(events.HaltChanged, diagnostic(events.CodeDependencyChanged, "the capability is not the one that was admitted", "submit the request again"))
 	}
-	if definition.Definition.Confirmation == events.ConfirmationRequired && n.Confirmation == "" {
+	if !confirmable(n, definition) {
 		return refuse(events.HaltRevoked, diagnostic(events.CodeConfirmationMissing, "nobody confirmed this use of "+n.Capability.Name, "approve the run"))
 	}
 	checks, unmet := d.prechecks(n)
@@ -250,6 +254,11 @@ func (d *draft) execution() events.Execution {
 		Revision: admitted.Revision, Request: admitted.Request, Spec: admitted.Spec, Plan: admitted.Plan, Agent: admitted.Agent, Epoch: admitted.Lease.Epoch,
 		Ceiling: admitted.Checks, SealedAt: admitted.SealedAt, Deadline: admitted.Deadline,
 		Heads: decider.Heads(admitted.Heads, d.in.Commit),
+	}
+	for _, confirmed := range d.state.Confirmed {
+		if confirmed.Head.Number > e.Heads[events.OwnerAdmission].Number {
+			e.Heads[events.OwnerAdmission] = confirmed.Head
+		}
 	}
 	e.Consumed = admitted.Consumed
 	e.Consumed.Actions, e.Consumed.ArtifactBytes = d.state.Dispatches, d.state.ArtifactBytes

@@ -36,10 +36,10 @@ func (d *draft) arguments(n events.AdmittedNode, definition *registry.Capability
 		d.mismatch(n.ID, problems[0].Pointer, "the arguments of "+n.ID+" do not follow the schema at "+problems[0].Pointer+" ("+problems[0].Keyword+")")
 		return nil, false
 	}
-	if n.Confirmation != "" {
-		confirmed, ok := n.Arguments.Content()
-		if !ok || !bytes.Equal(confirmed, arguments) {
-			d.halt(events.HaltChanged, diagnostic(events.CodeApprovalMismatch, "the arguments of "+n.ID+" are not those that were confirmed", "submit the request again"))
+	if n.Confirmation != "" || !n.Arguments.IsZero() {
+		admitted, ok := n.Arguments.Content()
+		if !ok || !bytes.Equal(admitted, arguments) {
+			d.halt(events.HaltChanged, diagnostic(events.CodeApprovalMismatch, "the arguments of "+n.ID+" are not those that were admitted", "submit the request again"))
 			return nil, false
 		}
 	}

@@ -68,6 +68,13 @@ func (d *draft) deliver(p events.Payload) error {
 		return d.stop(events.HaltCancelled, events.Diagnostic{
 			Code: events.CodeCancelled, Message: "the run was cancelled", Action: "submit the request again if it is still wanted",
 		})
+	case *events.UseApproved:
+		return d.confirmed(e)
+	case *events.UseDenied:
+		if d.state.Admitted != nil && e.Revision != d.state.Admitted.Revision {
+			return nonsense(events.CodeConflict, "a decision about another revision")
+		}
+		return d.stop(events.HaltDenied, e.Diagnostic)
 	case *events.LeaseRevoked:
 		return d.stop(events.HaltRevoked, e.Reason)
 	}

@@ -19,6 +19,10 @@ type State struct {
 	Actions  map[string]Action
 	Results  map[string]events.ResultRecord
 	Evidence []events.EvidenceRecord
+	// Asked are the nodes for which a person's decision was asked, and
+	// Confirmed those that a person approved.
+	Asked     map[string]bool
+	Confirmed map[string]*events.ConfirmationReceived
 	// Spent of the executor's own allotment.
 	Dispatches    int64
 	ArtifactBytes int64
@@ -57,6 +61,10 @@ func Evolve(s State, event events.Event) State {
 	switch e := event.Data.(type) {
 	case *events.RevisionAccepted:
 		s.Admitted = &e.Admitted
+	case *events.ConfirmationNeeded:
+		s.Asked = with(s.Asked, e.Node, true)
+	case *events.ConfirmationReceived:
+		s.Confirmed = with(s.Confirmed, e.Node, e)
 	case *events.ActionDispatched:
 		s.Dispatches++
 		s = s.with(Action{
@@ -71,11 +79,7 @@ func Evolve(s State, event events.Event) State {
 	case *events.ActionUncertain:
 		s = s.settle(e.Node, e.Action, func(a *Action) { a.Status, a.Diagnostic = events.ActionStatusUncertain, &e.Diagnostic })
 	case *events.ResultRecorded:
-		s.Results = maps.Clone(s.Results)
-		if s.Results == nil {
-			s.Results = map[string]events.ResultRecord{}
-		}
-		s.Results[e.Result.Node] = e.Result
+		s.Results = with(s.Results, e.Result.Node, e.Result)
 		s.ArtifactBytes += e.Result.Value.Size + e.Result.Raw.Size
 	case *events.EvidenceRecorded:
 		s.Evidence = append(slices.Clip(s.Evidence), e.Evidence)
@@ -88,12 +92,18 @@ func Evolve(s State, event events.Event) State {
 }
 
 func (s State) with(a Action) State {
-	s.Actions = maps.Clone(s.Actions)
-	if s.Actions == nil {
-		s.Actions = map[string]Action{}
-	}
-	s.Actions[a.Node] = a
+	s.Actions = with(s.Actions, a.Node, a)
 	return s
+}
+
+// with returns a copy of a map with one more entry.
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	m = maps.Clone(m)
+	if m == nil {
+		m = map[string]V{}
+	}
+	m[key] = value
+	return m
 }
 
 func (s State) settle(node, id string, change func(*Action)) State {

@@ -28,6 +28,7 @@ const (
 	driveDenied  = "denied"
 	driveInvalid = "invalid"
 	driveCycle   = "cycle"
+	driveFound   = "found" // a write with an argument that a read finds
 )
 
 // drive submits a request, decides what waits, and returns when the document
@@ -125,7 +126,11 @@ func request(kind string) *events.IntentRequest {
 	nodes := []events.PlanNode{node("a", "look", events.EffectRead, word), node("b", "look", events.EffectRead, "good")}
 	deliverables := []events.Deliverable{{ID: "report", Description: "a report", Result: "a"}}
 	if kind != driveReads && kind != driveInvalid {
-		nodes = append(nodes, node("c", "write", events.EffectWrite, "good", "a", "b"))
+		write := node("c", "write", events.EffectWrite, "good", "a", "b")
+		if kind == driveFound {
+			write.Arguments["word"] = events.Argument{Output: &events.OutputRef{Node: "b", Path: "/failed"}}
+		}
+		nodes = append(nodes, write)
 		deliverables = append(deliverables, events.Deliverable{ID: "done", Description: "the write", Result: "c", DependsOn: []string{"report"}})
 		output, before = "c", []string{"c"}
 	}

@@ -20,16 +20,15 @@ import (
 func TestKillAtEveryAppend(t *testing.T) {
 	req.Covers(t, "C3-RUN-006.f", "C3-RUN-006.g", "C3-RUN-006.h", "C3-RUN-001.o", "C3-RUN-001.p",
 		"IK-5.8.1", "IK-5.8.2", "IK-5.8.3", "OD-10.1.6", "OD-10.1.7", "OD-10.1.11", "OD-10.1.12", "OD-10.1.13", "OD-10.1.14")
-	for _, after := range []bool{false, true} {
-		name := "before"
-		if after {
-			name = "after"
-		}
+	for name, walk := range map[string]plan{
+		"before": {Drive: driveWrite}, "after": {Drive: driveWrite, CrashAfter: true},
+		"before, confirmed at dispatch": {Drive: driveFound}, "after, confirmed at dispatch": {Drive: driveFound, CrashAfter: true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := map[events.Tag]int{}
 			for at := int64(1); ; at++ {
-				killed := killOnce(t, at, after, seen)
+				killed := killOnce(t, at, walk, seen)
 				if t.Failed() {
 					return
 				}
@@ -50,9 +49,9 @@ func TestKillAtEveryAppend(t *testing.T) {
 
 // killOnce runs one request with a kill at one append and without, and reports
 // whether the process was killed at all.
-func killOnce(t *testing.T, at int64, after bool, seen map[events.Tag]int) bool {
+func killOnce(t *testing.T, at int64, p plan, seen map[events.Tag]int) bool {
 	t.Helper()
-	p := plan{Dir: t.TempDir(), Drive: driveWrite, Nonce: ulid.Make().String(), CrashAt: at, CrashAfter: after}
+	p.Dir, p.Nonce, p.CrashAt = t.TempDir(), ulid.Make().String(), at
 	killed, err := launch(t, p).wait()
 	if err != nil {
 		t.Fatalf("append %d: %v", at, err)
@@ -67,7 +66,7 @@ func killOnce(t *testing.T, at int64, after bool, seen map[events.Tag]int) bool 
 	}
 	tag, err := inspect(p)
 	if err != nil {
-		t.Errorf("append %d, after %v: %v", at, after, err)
+		t.Errorf("append %d, after %v: %v", at, p.CrashAfter, err)
 	}
 	seen[tag]++
 	return true

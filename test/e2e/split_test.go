@@ -24,12 +24,13 @@ import (
 	"example.org/mandate/internal/testkit"
 )
 
-var driven = []string{driveReads, driveWrite, driveUnmet, driveDenied, driveInvalid, driveCycle}
+var driven = []string{driveReads, driveWrite, driveUnmet, driveDenied, driveInvalid, driveCycle, driveFound}
 
 // wantTags are the outcomes of what is driven.
 var wantTags = map[string]events.Tag{
 	driveReads: events.TagCompleted, driveWrite: events.TagCompleted, driveUnmet: events.TagFailed,
 	driveDenied: events.TagRejected, driveInvalid: events.TagRejected, driveCycle: events.TagRejected,
+	driveFound: events.TagCompleted,
 }
 
 // TestOneProcessAndFive drives the same requests through one process with an

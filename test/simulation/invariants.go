@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"example.org/mandate/events"
@@ -182,8 +181,9 @@ func (w *world) checkConclusion(h history, conclusion *events.RunConcluded, writ
 		return nil
 	}
 	approvals, approved := count[*events.SpecApproved](h, events.OwnerAdmission)
-	if approvals != 1 || approved.Approver.Principal == nil {
-		return errors.New("a write without a person's approval")
+	uses, _ := count[*events.UseApproved](h, events.OwnerAdmission)
+	if approvals != 1 || (approved.Approver.Principal == nil) != (uses == 1) {
+		return fmt.Errorf("a write with %d approvals before the run and %d at dispatch", approvals, uses)
 	}
 	for _, e := range conclusion.Evaluations {
 		if e.Verdict != events.VerdictMet && e.Requirement == "none-failed" {

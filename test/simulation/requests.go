@@ -69,6 +69,7 @@ const (
 	kindUnmet
 	kindInvalid
 	kindCycle
+	kindFound // a write with an argument that a read finds
 	kindCount
 )
 
@@ -92,8 +93,12 @@ func newRequest(kind int) *events.IntentRequest {
 	output := "a"
 	deliverables := []events.Deliverable{{ID: "report", Description: "a report", Result: "a"}}
 	before := []string{}
-	if kind == kindWrite || kind == kindUnmet {
-		nodes = append(nodes, node("c", "write", events.EffectWrite, "a", "b"))
+	if kind == kindWrite || kind == kindUnmet || kind == kindFound {
+		write := node("c", "write", events.EffectWrite, "a", "b")
+		if kind == kindFound {
+			write.Arguments["word"] = events.Argument{Output: &events.OutputRef{Node: "b", Path: "/passed"}}
+		}
+		nodes = append(nodes, write)
 		deliverables = append(deliverables, events.Deliverable{ID: "done", Description: "the write", Result: "c", DependsOn: []string{"report"}})
 		output, before = "c", []string{"c"}
 	}

@@ -84,28 +84,39 @@ func (w *world) decide(ctx context.Context) {
 		if w.decided[runID] {
 			continue
 		}
-		records, err := w.journal.Load(ctx, events.Subject{Owner: events.OwnerAdmission, Tenant: tenant, Run: runID}, 1)
-		if err != nil || len(records) == 0 {
-			continue
-		}
-		c, err := events.Decode(records[0])
-		if err != nil {
-			continue
-		}
-		waiting, ok := c.Events[0].Data.(*events.ApprovalRequested)
-		if !ok {
+		waiting := w.waiting(ctx, runID)
+		if waiting == nil {
 			continue
 		}
 		decision := events.DecisionApprove
 		if w.random.IntN(5) == 0 {
 			decision = events.DecisionDeny
 		}
-		err = w.intake.DecideApproval(ctx, tenant, runID, events.ApprovalDecided{
+		err := w.intake.DecideApproval(ctx, tenant, runID, events.ApprovalDecided{
 			Principal: person, Approval: waiting.Approval, Decision: decision, Digest: waiting.Digest,
 		})
 		w.decided[runID] = err == nil
 		return
 	}
+}
+
+// waiting is the last thing of a run that a person was asked about.
+func (w *world) waiting(ctx context.Context, runID string) *events.ApprovalRequested {
+	records, err := w.journal.Load(ctx, events.Subject{Owner: events.OwnerAdmission, Tenant: tenant, Run: runID}, 1)
+	if err != nil {
+		return nil
+	}
+	var last *events.ApprovalRequested
+	for i := range records {
+		c, err := events.Decode(records[i])
+		if err != nil {
+			return nil
+		}
+		if asked, ok := c.Events[0].Data.(*events.ApprovalRequested); ok {
+			last = asked
+		}
+	}
+	return last
 }
 
 func (w *world) cancel(ctx context.Context) {

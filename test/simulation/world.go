@@ -112,6 +112,7 @@ func (w *world) boot() {
 	w.lanes = []lane{
 		{"admission", journal.Source{Owner: events.OwnerRequest}, a},
 		{"admission", journal.Source{Owner: events.OwnerInterpreter}, a},
+		{"admission", journal.Source{Owner: events.OwnerExecutor}, a},
 		{"admission", journal.Source{Owner: events.OwnerAdmission, Timers: true}, a},
 		{"interpreter", journal.Source{Owner: events.OwnerAdmission}, i},
 		{"executor", journal.Source{Owner: events.OwnerAdmission}, x},
