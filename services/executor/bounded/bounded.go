@@ -47,12 +47,15 @@ type (
 	ProviderSink = core.ProviderSink
 	// ToolSink takes the result of one tool invocation.
 	ToolSink = core.ToolSink
-	// Diagnostic is a code and its fixed text. Every error of this package but [ErrSinkClosed] is one.
+	// Diagnostic is a code and its fixed text. Every error of this package is one, but for those that it names.
 	Diagnostic = diagnostic.Diagnostic
 )
 
 // ErrSinkClosed is what pushing gives outside of the one call that a sink was made for.
 var ErrSinkClosed = core.ErrSinkClosed
+
+// ErrNoHost is returned for an agent without a host.
+var ErrNoHost = core.ErrNoHost
 
 // New admits a profile.
 func New(profile []byte, host Host, options Options) (*Agent, error) {

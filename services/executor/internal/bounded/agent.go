@@ -7,6 +7,7 @@ package bounded
 
 import (
 	"bytes"
+	"errors"
 	"sync/atomic"
 
 	"example.org/mandate/services/executor/internal/bounded/diagnostic"
@@ -34,8 +35,14 @@ type Agent struct {
 	running      atomic.Bool
 }
 
+// ErrNoHost is returned for an agent without a host.
+var ErrNoHost = errors.New("bounded: an agent needs a host")
+
 // New admits a profile. The policy that is in force now is the one that every run of the agent needs to the end.
 func New(profile []byte, host Host, options Options) (*Agent, error) {
+	if host == nil {
+		return nil, ErrNoHost
+	}
 	b := builder{limit: document.Caps().BuilderBytes}
 	if len(profile) <= document.MaxProfileBytes {
 		if err := b.take(parsing(uint64(len(profile)))); err != nil {

@@ -2,6 +2,7 @@ package bounded_test
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,6 +56,13 @@ func TestEveryTurn(t *testing.T) {
 	ended(t, trace, diagnostic.Bound("turns", 16))
 	if trace.Usage.Turns != 16 || trace.Usage.ToolCalls != 16 {
 		t.Errorf("usage %+v", trace.Usage)
+	}
+}
+
+// TestNoHost is refused before anything else.
+func TestNoHost(t *testing.T) {
+	if _, err := bounded.New(known(t, "profile"), nil, bounded.Options{}); !errors.Is(err, bounded.ErrNoHost) {
+		t.Errorf("without a host: %v", err)
 	}
 }
 

@@ -206,6 +206,9 @@ func TestTaskMutations(t *testing.T) {
 		"labels unsorted":    {`"context":[`, `"context":[{"label":"z","provenance":"caller_trusted","content":""},`},
 		"objective null":     {`"Return one bounded answer."`, `null`},
 		"content a number":   {`"alpha"`, `1`},
+		"invalid UTF-8":      {`"alpha"`, "\"al\xffpha\""},
+		"half a character":   {`"alpha"`, "\"al\xe2\x82pha\""},
+		"a surrogate":        {`"alpha"`, "\"al\xed\xa0\x80pha\""},
 		"no context":         {`,"context":[{"label":"input","provenance":"caller_untrusted","content":"alpha"}]`, ``},
 		"context an object":  {`[{"label":"input","provenance":"caller_untrusted","content":"alpha"}]`, `{}`},
 	} {

@@ -288,6 +288,10 @@ func TestWhatRestsOnWhat(t *testing.T) {
 		"no profile": {func(in *record.Inputs) { in.Receipt, in.Profile = nil, nil }, []string{
 			"/budget/used_builder_bytes", "/budget/used_capabilities", "/budget/used_models", "/budget/used_tools", "/profile/bytes",
 		}},
+		"nothing else": {func(in *record.Inputs) { *in = record.Inputs{Trace: in.Trace, Evidence: in.Evidence} }, []string{
+			"/budget/used_builder_bytes", "/budget/used_capabilities", "/budget/used_models", "/budget/used_tools", "/profile/bytes",
+			"/result/final_message_bytes",
+		}},
 		"no task": {func(in *record.Inputs) { in.Receipt, in.Task = nil, nil }, []string{"/budget/used_builder_bytes"}},
 	} {
 		t.Run(name, func(t *testing.T) {
