@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -201,7 +202,7 @@ func (c *candidate) contract(s State, in decider.Input) {
 		c.add(events.CodeBudgetExceeded, "plan.nodes", fmt.Sprintf("%d actions are needed and %d allowed", n, most), "allow more actions or make the plan smaller")
 	}
 	for _, name := range authority.Unkept(c.bounds(s)) {
-		c.add(events.CodeBoundUnenforced, "limits."+name, "no part of this deployment keeps this limit", "submit a request that needs no model")
+		c.add(events.CodeBoundUnenforced, cmp.Or(authority.Sources()[name], "bounds."+name), "no part of this deployment keeps this limit", "submit a request that needs no model")
 	}
 	c.found = append(c.found, plan.Contract(&c.spec, &c.plan, c.against(s, in))...)
 }
@@ -210,8 +211,17 @@ func (c *candidate) contract(s State, in decider.Input) {
 // candidate that waited for a person was checked for bounds that nothing keeps
 // before the person was asked.
 func (c *candidate) bounds(s State) []events.Bound {
-	usesModel := c.origin != events.OriginExplicit && modelAllowed(s.Sealed.Ceiling)
-	return authority.Bounds(s.Sealed.Ceiling, c.checked.Effects, c.agent.Policy.LeaseSeconds*1000, len(c.agent.Policy.Operations), usesModel)
+	r := authority.Revision{
+		Ceiling: s.Sealed.Ceiling, Effects: c.checked.Effects, Policy: c.agent.Policy, Nodes: len(c.plan.Nodes),
+		Requirements: len(c.spec.Requirements), Routes: len(s.Sealed.Routes), UsesModel: c.origin != events.OriginExplicit && modelAllowed(s.Sealed.Ceiling),
+	}
+	for i := range c.plan.Nodes {
+		if capability, ok := c.agent.Capability(c.plan.Nodes[i].Capability); ok {
+			r.TimeoutMillis = max(r.TimeoutMillis, capability.Definition.TimeoutMillis)
+			r.OutputBytes = max(r.OutputBytes, capability.Definition.OutputBytes)
+		}
+	}
+	return authority.Bounds(r)
 }
 
 // modelAllowed reports whether a run may call a model at all. With nothing to

@@ -328,7 +328,7 @@ func TestBoundsThatNothingKeeps(t *testing.T) {
 			}
 			paths = append(paths, found.Path)
 		}
-		if want := []string{"limits.context_bytes", "limits.cost_micros", "limits.input_tokens", "limits.output_tokens"}; !slices.Equal(paths, want) {
+		if want := []string{"limits.context_bytes", "limits.cost_micros", "limits.input_tokens", "limits.output_tokens", "bounds.routes"}; !slices.Equal(paths, want) {
 			t.Errorf("refused for %v, want %v", paths, want)
 		}
 	}

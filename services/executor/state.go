@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/authority"
 	"example.org/mandate/internal/decider"
 )
 
 // MaxAttempts bounds how often one node is dispatched.
-const MaxAttempts = 3
+const MaxAttempts = authority.ActionAttempts
 
 // State is what the executor remembers of one run. The zero State is a run
 // without events. Evolve copies what it changes, so states can be kept.

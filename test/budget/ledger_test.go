@@ -120,6 +120,7 @@ func TestConcurrentConsumersNeverOvershoot(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) journal.Journal{
 		"memory": func(*testing.T) journal.Journal { return memory.New(memory.Options{}) },
 		"jetstream": func(t *testing.T) journal.Journal {
+			t.Helper()
 			conn := testkit.Connect(t, testkit.StartServer(t, testkit.ServerOptions{}))
 			config := jetstream.Config{Replicas: 1, MaxBytes: 1 << 28, AckWait: 2 * time.Second, PinnedTTL: 2 * time.Second}
 			if err := jetstream.Provision(t.Context(), conn, config); err != nil {
