@@ -83,7 +83,7 @@ func (c *Candidate) Try(data []byte) (*PolicyTrial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{candidate: c, views: c.views(history.Registry), result: &PolicyTrial{Changes: []PolicyChange{}, Skipped: []string{}}, run: history.Run}
+	t := &trial{candidate: c, views: c.views(history.Registry), result: &PolicyTrial{Changes: []PolicyChange{}, Skipped: []string{}}, run: history.Run, asked: map[string]events.Digest{}}
 	for i := range history.Recorded {
 		if !t.step(&history.Recorded[i]) {
 			break // from here on the run would have been another one
@@ -117,9 +117,10 @@ type trial struct {
 	result    *PolicyTrial
 	run       string
 	state     admission.State
-	// asked is what was recorded as asked for last: the digest binds the policy,
-	// so the same request under the candidate has another.
-	asked *events.ApprovalRequested
+	// asked holds the digests of what was recorded as asked for, by approval: a
+	// digest binds the policy, so the same request under the candidate has
+	// another.
+	asked map[string]events.Digest
 }
 
 // step takes one decision again. It reports false where the rest cannot be
@@ -158,7 +159,7 @@ func (t *trial) step(r *bundle.Recorded) bool {
 	}
 	for _, p := range recorded {
 		if a, ok := p.(*events.ApprovalRequested); ok {
-			t.asked = a
+			t.asked[a.Approval] = a.Digest
 		}
 	}
 	for _, p := range decision.Events {
@@ -170,8 +171,12 @@ func (t *trial) step(r *bundle.Recorded) bool {
 func (t *trial) change(in decider.Input, was, now string, list []events.Payload, refusal *decider.Error) {
 	c := PolicyChange{Run: t.run, At: in.At, Operation: operationOf(in), Was: was, Now: now}
 	for _, p := range list {
-		if a, reason := authorizationOf(p); a != nil && c.Rule == "" {
-			c.Rule, c.Reason = a.Rule, reason
+		a, reason := authorizationOf(p)
+		if a != nil && c.Rule == "" {
+			c.Rule = a.Rule
+		}
+		if c.Reason == "" {
+			c.Reason = reason
 		}
 	}
 	if refusal != nil {
@@ -183,15 +188,23 @@ func (t *trial) change(in decider.Input, was, now string, list []events.Payload,
 // rebound lets a recorded decision of a person count for the same request under
 // the candidate, if it counted for the recorded one.
 func (t *trial) rebound(c *events.Commit) *events.Commit {
-	if c == nil || t.asked == nil || t.state.Pending == nil {
+	if c == nil {
 		return c
 	}
 	changed := *c
 	changed.Events = slices.Clone(c.Events)
 	for i := range changed.Events {
-		if e, ok := changed.Events[i].Data.(*events.ApprovalDecided); ok && e.Digest == t.asked.Digest {
+		e, ok := changed.Events[i].Data.(*events.ApprovalDecided)
+		if !ok || e.Digest != t.asked[e.Approval] {
+			continue
+		}
+		waits := t.state.Uses[e.Approval]
+		if waits == nil {
+			waits = t.state.Pending
+		}
+		if waits != nil && waits.Approval == e.Approval {
 			decided := *e
-			decided.Digest = t.state.Pending.Digest
+			decided.Digest = waits.Digest
 			changed.Events[i].Data = &decided
 		}
 	}
@@ -233,6 +246,10 @@ func summary(list []events.Payload) string {
 			words = append(words, "approved by "+approverOf(e))
 		case *events.SpecDenied:
 			words = append(words, "denied "+e.Diagnostic.Code.String())
+		case *events.UseApproved:
+			words = append(words, "use of "+e.Node+" approved by "+e.Principal.ID)
+		case *events.UseDenied:
+			words = append(words, "use of "+e.Node+" denied "+e.Diagnostic.Code.String())
 		default:
 			words = append(words, events.ShortType(p.EventType()))
 		}
@@ -278,6 +295,10 @@ func authorizationOf(p events.Payload) (*events.PolicyDecision, string) {
 		return e.Authorization, first(e.Diagnostics)
 	case *events.SpecApproved:
 		return e.Authorization, ""
+	case *events.UseApproved:
+		return e.Authorization, ""
+	case *events.UseDenied:
+		return nil, e.Diagnostic.Message
 	case *events.ApprovalRequested:
 		for i := range e.Items {
 			if a := e.Items[i].Authorization; a != nil && a.Verdict == events.PolicyConfirm {

@@ -44,8 +44,8 @@ type verification struct {
 }
 
 // Verify checks a bundle by itself: chains, digests, causes, transitions,
-// budgets, bodies, approvals, the exactly-one rules and the terminal receipt.
-// An error means that the bytes are no bundle.
+// budgets, bodies, approvals, policies, the exactly-one rules and the terminal
+// receipt. An error means that the bytes are no bundle.
 func Verify(data []byte) (*Report, error) {
 	b, err := Parse(data)
 	if err != nil {
@@ -68,6 +68,7 @@ func Verify(data []byte) (*Report, error) {
 	v.budgets()
 	v.approvals()
 	v.uses()
+	v.authorizations()
 	v.receipt()
 	return v.report, nil
 }

@@ -300,6 +300,16 @@ func TestPolicyChangesOfARunUnderWay(t *testing.T) {
 		next.Do(t, next.submitted(r))
 		cases.Want[*events.RevisionAdmitted](t, next.Do(t, next.proposed(r, proposal{})).Events)
 	})
+	t.Run("the same decision is that of the policy the run is pinned to", func(t *testing.T) {
+		r := cases.Request(readPlan())
+		d := sealed(t, cases.NewWorld(), r)
+		pinned := digestOf(t, d.view)
+		apply(d, func(p *events.Policy) { p.Description = "the same in other words" })
+		admitted := cases.Want[*events.RevisionAdmitted](t, d.Do(t, d.proposed(r, proposal{})).Events)
+		if a := admitted.Nodes[0].Authorization; a == nil || a.Digest != pinned || admitted.Policy.Digest != pinned {
+			t.Errorf("by %+v, pinned to %s", a, pinned)
+		}
+	})
 	t.Run("another approver", func(t *testing.T) {
 		req.Covers(t, "C3-RUN-006.l", "OD-4.4.15")
 		d, a := pending(t)

@@ -125,6 +125,37 @@ func TestTrialSeesWhatDidNotCount(t *testing.T) {
 	}
 }
 
+// What a person decides while a run goes on is tried too.
+func TestTrialOfAUseAtDispatch(t *testing.T) {
+	g := start(t, nil)
+	g.apply()
+	text := strings.Replace(intent("write what was found", true), `{"literal":"\"here\""}`, `{"output":{"node":"n","path":"/failed"}}`, 1)
+	run := into[api.Submission](t, g.request(http.MethodPost, "/v1/runs", text), http.StatusCreated).Run
+	w := g.await(run, waiting).Waiting[0]
+	into[api.Decided](t, g.request(http.MethodPost, "/v1/interactions/"+w.Interaction+"/decision", decision("approve", w.Digest)), http.StatusAccepted)
+	if v := g.await(run, done); v.Outcome != events.TagCompleted || g.writes.Load() != 1 {
+		t.Fatalf("run %+v", v)
+	}
+	data := g.get("/v1/runs/" + run + "/bundle").body
+	for name, test := range map[string]struct {
+		changes []string
+		now     string // "": as it was
+	}{
+		"another description": {[]string{`"description":"d"`, `"description":"e"`}, ""},
+		"others approve":      {[]string{`"approvers":["*"]`, `"approvers":["bob"]`}, "no notice (MD-1103)"},
+		"what was found":      {ruledBy(`{"id":"not-zero","operation":"execute","when":"capability.name == \"write\" && has(arguments.to) && sources.to.startsWith(\"output\")","decision":"deny"}`), "plan rejected MD-1122"},
+	} {
+		tried, err := candidate(t, test.changes...).Try(data)
+		if err != nil || len(tried.Skipped) > 0 || (len(tried.Changes) == 0) != (test.now == "") {
+			t.Errorf("%s: %+v, %v", name, tried, err)
+			continue
+		}
+		if test.now != "" && tried.Changes[0].Now != test.now {
+			t.Errorf("%s: %+v", name, tried.Changes)
+		}
+	}
+}
+
 func TestCandidatesThatAreNone(t *testing.T) {
 	for name, test := range map[string]struct {
 		name, text string
