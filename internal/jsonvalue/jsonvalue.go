@@ -9,7 +9,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"strconv"
 	"strings"
@@ -42,40 +41,125 @@ var (
 // duplicate names, with valid UTF-8, and with integers that a double holds
 // exactly.
 func Scan(data []byte, limits Limits) error {
-	if len(data) > limits.Bytes {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(data), limits.Bytes)
-	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(data))
-	tokens := 0
-	for {
-		token, err := decoder.ReadToken()
-		if errors.Is(err, io.EOF) && tokens > 0 && decoder.StackDepth() == 0 {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("%w: %w", ErrMalformed, err)
-		}
-		if tokens > 0 && decoder.StackDepth() == 0 && !closes(token) {
-			return fmt.Errorf("%w: more than one value", ErrMalformed)
-		}
-		if tokens++; tokens > limits.Tokens {
-			return fmt.Errorf("%w: more than %d tokens", ErrTooLarge, limits.Tokens)
-		}
-		if depth := decoder.StackDepth(); depth > limits.Depth {
-			return fmt.Errorf("%w: more than %d levels", ErrTooDeep, limits.Depth)
-		}
-		if token.Kind() == '0' && !exact(token.String()) {
-			return fmt.Errorf("%w: at %s", ErrInexact, decoder.StackPointer())
-		}
-		if decoder.StackDepth() == 0 && decoder.InputOffset() < int64(len(data)) {
-			if rest := bytes.TrimLeft(data[decoder.InputOffset():], " \t\r\n"); len(rest) > 0 {
-				return fmt.Errorf("%w: more than one value", ErrMalformed)
-			}
-		}
-	}
+	_, err := read(data, limits, false)
+	return err
 }
 
-func closes(token jsontext.Token) bool { return token.Kind() == '}' || token.Kind() == ']' }
+// reader reads one value, token by token.
+type reader struct {
+	decoder *jsontext.Decoder
+	limits  Limits
+	tokens  int
+	build   bool // else nothing is made of what is read
+}
+
+// read reads exactly one value within limits, and returns it if build is set.
+func read(data []byte, limits Limits, build bool) (any, error) {
+	if len(data) > limits.Bytes {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, len(data), limits.Bytes)
+	}
+	// The decoder reads a buffer in place and copies what any other reader has.
+	r := reader{decoder: jsontext.NewDecoder(bytes.NewBuffer(data)), limits: limits, build: build}
+	value, err := r.value()
+	if err != nil {
+		return nil, err
+	}
+	if rest := bytes.TrimLeft(data[r.decoder.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		return nil, fmt.Errorf("%w: more than one value", ErrMalformed)
+	}
+	return value, nil
+}
+
+// token reads a token. The limits are those of everything read so far.
+func (r *reader) token() (jsontext.Token, error) {
+	token, err := r.decoder.ReadToken()
+	if err != nil {
+		return token, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if r.tokens++; r.tokens > r.limits.Tokens {
+		return token, fmt.Errorf("%w: more than %d tokens", ErrTooLarge, r.limits.Tokens)
+	}
+	if r.decoder.StackDepth() > r.limits.Depth {
+		return token, fmt.Errorf("%w: more than %d levels", ErrTooDeep, r.limits.Depth)
+	}
+	return token, nil
+}
+
+func (r *reader) value() (any, error) {
+	token, err := r.token()
+	if err != nil {
+		return nil, err
+	}
+	switch token.Kind() {
+	case '{':
+		return r.object()
+	case '[':
+		return r.array()
+	case '0':
+		number := token.String()
+		if !exact(number) {
+			return nil, fmt.Errorf("%w: at %s", ErrInexact, r.decoder.StackPointer())
+		}
+		if r.build {
+			return stdjson.Number(number), nil
+		}
+	case '"':
+		if r.build {
+			return token.String(), nil
+		}
+	case 't', 'f':
+		return token.Kind() == 't', nil
+	}
+	return nil, nil
+}
+
+func (r *reader) object() (any, error) {
+	var members map[string]any
+	if r.build {
+		members = map[string]any{}
+	}
+	for r.decoder.PeekKind() != '}' {
+		token, err := r.token()
+		if err != nil {
+			return nil, err
+		}
+		var name string
+		if r.build {
+			name = token.String()
+		}
+		value, err := r.value()
+		if err != nil {
+			return nil, err
+		}
+		if r.build {
+			members[name] = value
+		}
+	}
+	if _, err := r.token(); err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
+func (r *reader) array() (any, error) {
+	var items []any
+	if r.build {
+		items = []any{}
+	}
+	for r.decoder.PeekKind() != ']' {
+		value, err := r.value()
+		if err != nil {
+			return nil, err
+		}
+		if r.build {
+			items = append(items, value)
+		}
+	}
+	if _, err := r.token(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
 
 // exact reports whether a number keeps its value as a double, as canonical
 // JSON needs: integers within 2^53; other numbers are decimal approximations
@@ -83,6 +167,9 @@ func closes(token jsontext.Token) bool { return token.Kind() == '}' || token.Kin
 func exact(number string) bool {
 	if len(number) > 64 {
 		return false
+	}
+	if len(number) <= 15 && strings.Trim(number, "-0123456789") == "" {
+		return true // at most fifteen digits
 	}
 	f, err := strconv.ParseFloat(number, 64)
 	if err != nil {
@@ -110,16 +197,7 @@ func Canonical(data []byte, limits Limits) ([]byte, error) {
 // Parse scans data and returns it as nil, bool, json.Number, string, []any or
 // map[string]any.
 func Parse(data []byte, limits Limits) (any, error) {
-	if err := Scan(data, limits); err != nil {
-		return nil, err
-	}
-	decoder := stdjson.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return value, nil
+	return read(data, limits, true)
 }
 
 // Format returns the canonical JSON of a value as Parse returns it.

@@ -17,8 +17,8 @@ type call struct {
 	path       string
 	capability *registry.Capability
 	before     map[string]bool
-	// static are the values that are known; shapes is what is known of each
-	// argument, also of those that only a run shows.
+	// static are the values that are known, and shapes what is known of those
+	// that only a run shows.
 	static map[string]any
 	shapes map[string]schema.Shape
 	// known says that every argument is in static, and sound that nothing was
@@ -80,7 +80,7 @@ func (c *checker) argument(k *call, name string) {
 			k.known, k.sound = false, false
 			return
 		}
-		k.static[name], k.shapes[name] = value, schema.Constant(value)
+		k.static[name] = value
 	}
 }
 
@@ -95,6 +95,9 @@ func (c *checker) unfinished(k *call, checked *Checked) {
 		}
 	}
 	proven := true
+	for name, value := range k.static {
+		k.shapes[name] = schema.Constant(value)
+	}
 	for _, name := range slices.Sorted(maps.Keys(k.shapes)) {
 		switch v := schema.Fits(k.shapes[name], k.capability.Input.Member(name)); v.Status {
 		case schema.Impossible:

@@ -140,7 +140,7 @@ func bounded(text string) string {
 }
 
 // evaluate returns whether a condition holds, and what that cost.
-func evaluate(program cel.Program, variables map[string]any) (holds bool, spent uint64, err error) {
+func evaluate(program cel.Program, variables cel.Activation) (holds bool, spent uint64, err error) {
 	value, details, err := program.Eval(variables)
 	if actual := details.ActualCost(); actual != nil {
 		spent = *actual

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"cel.dev/cel-go/cel"
 	"cel.dev/cel-go/common/types"
 
 	"example.org/mandate/events"
@@ -99,42 +101,84 @@ func (in *Input) check() error {
 	return nil
 }
 
-// variables is the input as conditions of an operation see it.
-func (in *Input) variables(operation events.PolicyOperation) map[string]any {
-	all := map[string]any{
-		"principal.id": in.Principal.ID, "principal.kind": string(in.Principal.Kind), "principal.roles": nonNil(in.Roles),
-		"tenant": in.Tenant, "agent": in.Agent,
-	}
-	switch operation {
-	case events.OperationSubmit:
-		in.budget(all)
-	case events.OperationExecute:
-		in.budget(all)
-		maps.Copy(all, map[string]any{
-			"capability.name": in.Capability.Name, "capability.version": int64(in.Capability.Version),
-			"capability.effect": string(in.Capability.Effect), "capability.confirmation": string(in.Capability.Confirmation),
-			"arguments": in.arguments(), "sources": nonNilMap(in.Sources),
-			"plan.effects": effects(in.Effects), "plan.ambiguous": in.Ambiguous, "plan.origin": string(in.Origin),
-		})
-	case events.OperationApprove:
-		maps.Copy(all, map[string]any{
-			"run.id": in.Run.ID, "run.submitter": in.Run.Submitter, "approval.capabilities": nonNil(in.Capabilities),
-		})
-	case events.OperationOperate:
-		maps.Copy(all, map[string]any{
-			"run.id": in.Run.ID, "run.submitter": in.Run.Submitter,
-			"action": in.Action, "resource.kind": in.Kind, "resource.name": in.Name,
-		})
-	case events.OperationReadContent:
-		maps.Copy(all, map[string]any{"run.id": in.Run.ID, "run.submitter": in.Run.Submitter})
-	}
-	return all
+// activation is the input as conditions see it: each variable is made when a
+// condition looks at it. The environment of an operation says which there are.
+type activation struct {
+	in        *Input
+	arguments any // once they were looked at
 }
 
-func (in *Input) budget(into map[string]any) {
-	for _, r := range budget.Resources() {
-		into["budget."+r.Name] = *r.Field(&in.Budget)
+// Parent implements [cel.Activation].
+func (*activation) Parent() cel.Activation { return nil }
+
+// ResolveName implements [cel.Activation].
+func (a *activation) ResolveName(name string) (any, bool) {
+	in := a.in
+	if resource, ok := strings.CutPrefix(name, "budget."); ok {
+		return in.budget(resource)
 	}
+	switch name {
+	case "principal.id":
+		return in.Principal.ID, true
+	case "principal.kind":
+		return string(in.Principal.Kind), true
+	case "principal.roles":
+		return nonNil(in.Roles), true
+	case "tenant":
+		return in.Tenant, true
+	case "agent":
+		return in.Agent, true
+	case "capability.name":
+		return in.Capability.Name, true
+	case "capability.version":
+		return int64(in.Capability.Version), true
+	case "capability.effect":
+		return string(in.Capability.Effect), true
+	case "capability.confirmation":
+		return string(in.Capability.Confirmation), true
+	case "arguments":
+		if a.arguments == nil {
+			a.arguments = in.arguments()
+		}
+		return a.arguments, true
+	case "sources":
+		return nonNilMap(in.Sources), true
+	}
+	return in.circumstance(name)
+}
+
+// circumstance is what conditions see beside who acts and what is used.
+func (in *Input) circumstance(name string) (any, bool) {
+	switch name {
+	case "plan.effects":
+		return effects(in.Effects), true
+	case "plan.ambiguous":
+		return in.Ambiguous, true
+	case "plan.origin":
+		return string(in.Origin), true
+	case "run.id":
+		return in.Run.ID, true
+	case "run.submitter":
+		return in.Run.Submitter, true
+	case "approval.capabilities":
+		return nonNil(in.Capabilities), true
+	case "action":
+		return in.Action, true
+	case "resource.kind":
+		return in.Kind, true
+	case "resource.name":
+		return in.Name, true
+	}
+	return nil, false
+}
+
+func (in *Input) budget(resource string) (any, bool) {
+	for _, r := range budget.Resources() {
+		if r.Name == resource {
+			return *r.Field(&in.Budget), true
+		}
+	}
+	return nil, false
 }
 
 // arguments returns the arguments as CEL values. Where they are too large, a

@@ -75,14 +75,11 @@ func (p *Policy) Decide(operation events.PolicyOperation, in *Input) Decision {
 		return Decision{Verdict: events.PolicyDeny, Code: events.CodePolicyFailed, Reason: err.Error()}
 	}
 	result, asks := p.listed(operation, in), Decision{}
-	var variables map[string]any
+	variables := &activation{in: in}
 	for i := range p.rules[operation] {
 		r := &p.rules[operation][i]
 		if asks.Rule != "" && (result.Allowed() || r.Decision != events.PolicyAllow) {
 			continue // the first that does not allow was found; only whether something allows is open
-		}
-		if variables == nil {
-			variables = in.variables(operation)
 		}
 		holds, spent, err := evaluate(r.program, variables)
 		result.Cost += spent

@@ -193,7 +193,7 @@ func (c *comparer) required(a side, b *jsonschema.Schema) answer {
 	for _, name := range b.Required {
 		x := yes()
 		if !a.requires(name) {
-			x = either(false, c.fits(a.property(name), never()).proven, "required")
+			x = either(false, c.fits(a.property(name), nothing).proven, "required")
 			x.why.Pointer = "/" + escape(name)
 		}
 		out = both(out, x)

@@ -58,14 +58,26 @@ func (s *Schema) At(pointer string) Shape {
 		}
 		sides = expand(next)
 	}
-	out.part = &jsonschema.Schema{DraftVersion: draft}
-	for _, a := range sides {
-		out.part.AnyOf = append(out.part.AnyOf, &jsonschema.Schema{DraftVersion: draft, AllOf: a})
-	}
-	if len(sides) == 0 {
-		out.part = never()
+	switch len(sides) {
+	case 0:
+		out.part = nothing
+	case 1:
+		out.part = sides[0].part()
+	default:
+		out.part = &jsonschema.Schema{DraftVersion: draft}
+		for _, a := range sides {
+			out.part.AnyOf = append(out.part.AnyOf, a.part())
+		}
 	}
 	return out
+}
+
+// part returns a side as one part.
+func (a side) part() *jsonschema.Schema {
+	if len(a) == 1 {
+		return a[0]
+	}
+	return &jsonschema.Schema{DraftVersion: draft, AllOf: a}
 }
 
 // expand replaces sides by their branches, as far as there are not too many.
@@ -119,5 +131,5 @@ func (s *Schema) Member(name string) *Schema {
 	for _, part := range flatten(nil, s.compiled) {
 		parts = append(parts, propertyParts(part, name)...)
 	}
-	return &Schema{compiled: &jsonschema.Schema{DraftVersion: draft, AllOf: parts}, dynamic: s.dynamic}
+	return &Schema{compiled: side(parts).part(), dynamic: s.dynamic}
 }

@@ -176,11 +176,8 @@ func (a side) finite() (values []any, ok bool) {
 	return allowed, ok
 }
 
-// never is a part that no value follows.
-func never() *jsonschema.Schema {
-	nothing := false
-	return &jsonschema.Schema{DraftVersion: draft, Bool: &nothing}
-}
+// nothing is the part that no value follows. It is never changed.
+var nothing = &jsonschema.Schema{DraftVersion: draft, Bool: new(bool)}
 
 // draft is the version that the parts made here follow.
 const draft = 2020
@@ -193,7 +190,7 @@ func orNever(value any) *jsonschema.Schema {
 		return v
 	case bool:
 		if !v {
-			return never()
+			return nothing
 		}
 	}
 	return nil

@@ -8,10 +8,7 @@ import (
 )
 
 // made returns a schema that was not compiled from a document.
-func made(part *jsonschema.Schema) *Schema {
-	part.DraftVersion = draft
-	return &Schema{compiled: part}
-}
+func made(part *jsonschema.Schema) *Schema { return &Schema{compiled: part} }
 
 // typed returns a part that allows one type.
 func typed(name string) *jsonschema.Schema {
@@ -21,7 +18,7 @@ func typed(name string) *jsonschema.Schema {
 }
 
 // Anything is the schema of every value.
-func Anything() *Schema { return made(&jsonschema.Schema{}) }
+func Anything() *Schema { return made(&jsonschema.Schema{DraftVersion: draft}) }
 
 // Text is the schema of texts that are not empty.
 func Text() *Schema {
@@ -49,7 +46,7 @@ func Where(op string, value any) *Schema {
 	case nil:
 		return made(scalars(op, typed("null"), same, false))
 	}
-	return made(never())
+	return made(nothing)
 }
 
 func numbers(op string, same *jsonschema.Schema, at *big.Rat) *jsonschema.Schema {
@@ -81,7 +78,7 @@ func scalars(op string, part, same *jsonschema.Schema, ordered bool) *jsonschema
 		part.Not = same
 	case "lt", "gt":
 		if !ordered {
-			return never()
+			return nothing
 		}
 	case "le", "ge":
 		if !ordered {

@@ -31,6 +31,7 @@ type candidate struct {
 	agent         *registry.Agent
 	input         any
 	checked       plan.Checked
+	kept          []events.Bound
 	found         []events.Diagnostic
 	// decisions are those of the policy by node; confirm are the nodes that it
 	// wants a person for. refused is the decision that refused the candidate,
@@ -201,7 +202,8 @@ func (c *candidate) contract(s State, in decider.Input) {
 	if n, most := int64(len(c.plan.Nodes)), s.Sealed.Allotments[events.OwnerExecutor].Actions; n > most {
 		c.add(events.CodeBudgetExceeded, "plan.nodes", fmt.Sprintf("%d actions are needed and %d allowed", n, most), "allow more actions or make the plan smaller")
 	}
-	for _, name := range authority.Unkept(c.bounds(s)) {
+	c.kept = c.bounds(s)
+	for _, name := range authority.Unkept(c.kept) {
 		c.add(events.CodeBoundUnenforced, cmp.Or(authority.Sources()[name], "bounds."+name), "no part of this deployment keeps this limit", "submit a request that needs no model")
 	}
 	c.found = append(c.found, plan.Contract(&c.spec, &c.plan, c.against(s, in))...)
@@ -258,7 +260,7 @@ func (c *candidate) admitted(s State, in decider.Input, approval *events.Approva
 		Request: s.Sealed.Request, Spec: c.specBody, Plan: c.planBody,
 		Agent: s.Sealed.Agent, Policy: s.Sealed.Policy, Principal: s.Sealed.Principal,
 		Nodes: c.admittedNodes(approval), Effects: c.checked.Effects,
-		Bounds: c.bounds(s),
+		Bounds: c.kept,
 		Budget: s.Sealed.Allotments[events.OwnerExecutor], Checks: s.Sealed.Allotments[events.OwnerEvaluator],
 		Consumed: used, Lease: lease, Deadline: s.Sealed.Deadline, SealedAt: s.Sealed.SealedAt,
 		Thread: s.Sealed.Thread, Heads: decider.Heads(s.Heads, in.Commit),

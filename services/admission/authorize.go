@@ -116,9 +116,13 @@ func (c *candidate) decideUse(s State, in decider.Input, e *events.ConfirmationN
 // arguments gives the policy the arguments of a node whose values are known
 // before the run, and the names of the others: outputs of earlier nodes.
 func (c *candidate) arguments(n *events.PlanNode, into *policy.Input) {
-	fixed := events.PlanNode{Arguments: maps.Clone(n.Arguments)}
-	maps.DeleteFunc(fixed.Arguments, func(_ string, a events.Argument) bool { return a.Output != nil })
-	data, err := plan.Resolve(&fixed, c.input, nil)
+	data, static := c.checked.Static[n.ID]
+	var err error
+	if !static {
+		fixed := events.PlanNode{Arguments: maps.Clone(n.Arguments)}
+		maps.DeleteFunc(fixed.Arguments, func(_ string, a events.Argument) bool { return a.Output != nil })
+		data, err = plan.Resolve(&fixed, c.input, nil)
+	}
 	if err == nil {
 		var value any
 		if value, err = jsonvalue.Parse(data, jsonvalue.DefaultLimits); err == nil {
