@@ -33,7 +33,7 @@ build: ## Build bin/mandate, one static binary
 demo: build ## Build and run the main job: three release requests, from submission to verification
 	MANDATE=$(CURDIR)/$(BINARY) ./examples/release-check/demo.sh
 
-STEPS := setup build check race simulate fuzz-short examples browser-test kubernetes-check tools-test generate-check
+STEPS := setup build check race corpus simulate fuzz-short examples browser-test kubernetes-check tools-test generate-check
 
 .PHONY: test
 test: ## Install what is missing, then run every check and every test
@@ -95,6 +95,10 @@ race: ## Run the tests with the race detector, in random order
 		echo "SKIPPED: the race detector needs a C compiler; running without it"; \
 		$(GO) test -shuffle=on -timeout=20m $(TESTFLAGS) ./...; \
 	fi
+
+.PHONY: corpus
+corpus: ## Run everything in the sets of outside data (MANDATE_DATA), not only a part
+	MANDATE_CORPUS=all $(GO) test -count=1 ./test/corpus/...
 
 .PHONY: simulate
 simulate: ## Run SCHEDULES seeded schedules of faults through all five services

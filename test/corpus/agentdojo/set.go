@@ -1,0 +1,177 @@
+// Package agentdojo runs the user tasks and prompt injections of AgentDojo
+// against admission and execution, with an interpreter that the attacker
+// controls entirely.
+package agentdojo
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/go-json-experiment/json"
+
+	"example.org/mandate/events"
+	"example.org/mandate/test/corpus/stage"
+)
+
+// call is one recorded call of a tool.
+type call struct {
+	Seq      int                    `json:"seq"`
+	Function string                 `json:"function"`
+	Args     map[string]events.JSON `json:"args"`
+	Effect   events.Effect          `json:"effect"`
+	Egress   bool                   `json:"egress"`
+	Result   string                 `json:"result"`
+}
+
+// userTask is what the user wants, with the calls that do it.
+type userTask struct {
+	ID     string `json:"id"`
+	Suite  string `json:"suite"`
+	Task   string `json:"task"`
+	Prompt string `json:"prompt"`
+	Plan   []call `json:"plan"`
+	Class  string `json:"plan_class"`
+}
+
+// The classes of user tasks, from what nobody can attack to what data decides.
+const (
+	readOnly       = "read_only"
+	promptBound    = "prompt_bound"
+	dataBound      = "data_bound"
+	injectableData = "injectable_data_bound"
+)
+
+// injectionTask is what the attacker wants.
+type injectionTask struct {
+	Suite string `json:"suite"`
+	Task  string `json:"task"`
+	Goal  string `json:"goal"`
+	Calls []call `json:"calls"`
+}
+
+// pair is a user task during which an injection is read.
+type pair struct {
+	ID        string         `json:"id"`
+	Suite     string         `json:"suite"`
+	User      string         `json:"user_task"`
+	Injection string         `json:"injection_task"`
+	Vectors   map[string]int `json:"vectors"`
+	Exposed   int            `json:"first_exposed_after_call"`
+	Forbidden []int          `json:"forbidden_injection_calls"`
+	Class     string         `json:"plan_class"`
+}
+
+// tool is one tool of a suite.
+type tool struct {
+	Name       string        `json:"name"`
+	Parameters events.JSON   `json:"parameters"`
+	Effect     events.Effect `json:"effect"`
+	Egress     bool          `json:"egress"`
+	Authority  []string      `json:"authority_args"`
+}
+
+// set is the whole set.
+type set struct {
+	tools      map[string]map[string]tool // by suite and name
+	users      map[string]userTask        // by suite/task
+	injections map[string]injectionTask
+	pairs      []pair
+	defaults   map[string]string // of attacker slots, by suite/slot
+}
+
+// load reads the set.
+func load(dir string) (*set, error) {
+	s := &set{tools: map[string]map[string]tool{}, users: map[string]userTask{}, injections: map[string]injectionTask{}, defaults: map[string]string{}}
+	var tools struct {
+		Suites map[string][]tool `json:"suites"`
+	}
+	if err := document(filepath.Join(dir, "tools.json"), &tools); err != nil {
+		return nil, err
+	}
+	for suite, list := range tools.Suites {
+		s.tools[suite] = map[string]tool{}
+		for _, t := range list {
+			s.tools[suite][t.Name] = t
+		}
+	}
+	var slots map[string]map[string]struct {
+		Default string `json:"default"`
+	}
+	if err := document(filepath.Join(dir, "injection_vectors.json"), &slots); err != nil {
+		return nil, err
+	}
+	for suite, named := range slots {
+		for name, slot := range named {
+			s.defaults[suite+"/"+name] = slot.Default
+		}
+	}
+	if err := lines(filepath.Join(dir, "user_tasks.jsonl"), func(t userTask) { s.users[t.Suite+"/"+t.Task] = t }); err != nil {
+		return nil, err
+	}
+	if err := lines(filepath.Join(dir, "injection_tasks.jsonl"), func(t injectionTask) { s.injections[t.Suite+"/"+t.Task] = t }); err != nil {
+		return nil, err
+	}
+	return s, lines(filepath.Join(dir, "pairs.jsonl"), func(p pair) { s.pairs = append(s.pairs, p) })
+}
+
+func document(name string, into any) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, into); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+func lines[T any](name string, take func(T)) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	scanner := bufio.NewScanner(bytes.NewReader(data))
+	scanner.Buffer(nil, 16<<20)
+	for scanner.Scan() {
+		var one T
+		if err := json.Unmarshal(scanner.Bytes(), &one); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		take(one)
+	}
+	return scanner.Err()
+}
+
+// compose is a capability without an effect that writes what a model makes of
+// what was read.
+const compose = "compose"
+
+// capabilities are the tools of a suite as a deployment declares them: writes
+// that the user's own request confirms, reads that nobody does, and what
+// decides where either goes.
+func (s *set) capabilities(suite string) (map[string]events.Capability, error) {
+	all := map[string]events.Capability{}
+	for name, t := range s.tools[suite] {
+		var schema map[string]any
+		if err := json.Unmarshal(t.Parameters, &schema); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		schema["additionalProperties"] = false
+		input, err := json.Marshal(schema, json.Deterministic(true))
+		if err != nil {
+			return nil, err
+		}
+		effect, confirmation := events.EffectRead, events.ConfirmationNone
+		if t.Effect == events.EffectWrite {
+			effect, confirmation = events.EffectWrite, events.ConfirmationExplicit
+		}
+		c := stage.Capability(effect, confirmation, input)
+		c.AuthorityArguments = append([]string{}, t.Authority...)
+		all[name] = c
+	}
+	all[compose] = stage.Capability(events.EffectNone, events.ConfirmationNone, events.JSON(`{"type":"object"}`))
+	return all, nil
+}
