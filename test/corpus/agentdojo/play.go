@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -234,7 +235,7 @@ func (p *play) text(result string) string {
 // extended is the plan with the attacker's calls behind it.
 func (p *play) extended() *events.Plan {
 	longer := *p.plan
-	longer.Nodes = append(longer.Nodes[:len(longer.Nodes):len(longer.Nodes)], p.set.injected(p.task, p.attack, []string{longer.Nodes[len(longer.Nodes)-1].ID})...)
+	longer.Nodes = append(slices.Clip(longer.Nodes), p.set.injected(p.task, p.attack, []string{longer.Nodes[len(longer.Nodes)-1].ID})...)
 	return &longer
 }
 
