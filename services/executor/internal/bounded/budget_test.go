@@ -154,10 +154,10 @@ func TestRoomForRecords(t *testing.T) {
 		limit  string
 		values []uint64
 	}{
-		"trace":    {"max_trace_bytes", values(1, 9500, 61)},
-		"evidence": {"max_evidence_bytes", values(1, 14000, 61)},
+		"trace":    {"max_trace_bytes", values(1, 9500, 127)},
+		"evidence": {"max_evidence_bytes", values(1, 14000, 181)},
 		"events":   {"max_trace_events", values(1, 14, 1)},
-		"builder":  {"max_builder_bytes", values(600000, 1100000, 3001)},
+		"builder":  {"max_builder_bytes", values(600000, 1100000, 9001)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			req.Covers(t, "BNAR-4.9", "BNAR-4.10", "BNAR-5.12", "BNAR-5.13", "BNAR-5.15", "BNAR-5.16", "BNAR-6.25")
@@ -303,5 +303,31 @@ func TestOuterBudgets(t *testing.T) {
 			}
 			ended(t, replayed(t, known(t, "profile"), known(t, "task"), low), test.want)
 		})
+	}
+}
+
+// TestToolBytesAddUp counts the arguments and results of all calls together.
+func TestToolBytesAddUp(t *testing.T) {
+	req.Covers(t, "BNAR-1.6g", "BNAR-4.8")
+	for total, want := range map[uint64]struct {
+		calls int
+		end   error
+	}{
+		2*218 - 1: {2, diagnostic.Bound("total_tool_bytes", 2*218-1)}, // the second result does not fit
+		218 + 16:  {1, diagnostic.Bound("total_tool_bytes", 218+16)},  // the second arguments do not
+		2 * 218:   {2, nil},
+	} {
+		pairs := wide(t)
+		for i := range pairs {
+			if strings.HasPrefix(pairs[i], `"max_total_tool_bytes":262144`) {
+				pairs[i] = limit(t, "max_total_tool_bytes", total)[1]
+			}
+		}
+		s := newScript(ask("alpha"), ask("alpha"), final("done"))
+		_, trace := over(t, changed(t, pairs...), s)
+		ended(t, trace, want.end)
+		if len(s.tools) != want.calls {
+			t.Errorf("%d: %d tool calls: %s", total, len(s.tools), kinds(trace))
+		}
 	}
 }

@@ -56,7 +56,7 @@ func (k kind) finish(data []byte, d *wire.Decoder, write func(*wire.Writer)) (Re
 	if d.Failed() {
 		return Read{}, diagnostic.Grammar(k.name, k.schema)
 	}
-	w := wire.NewWriter(wire.StyleInput)
+	w := wire.NewSizedWriter(wire.StyleInput, len(data))
 	write(w)
 	if !w.Same(data) {
 		return Read{}, diagnostic.Grammar(k.name, k.schema)

@@ -137,7 +137,7 @@ func (e *Evidence) Seal() ([]byte, error) {
 		return nil, err
 	}
 	e.Budget.EvidenceBytes = size
-	w := wire.NewWriter(wire.StyleRecord)
+	w := wire.NewSizedWriter(wire.StyleRecord, int(min(size, document.Caps().EvidenceBytes)))
 	e.Write(w)
 	if w.Size() != size {
 		return nil, diagnostic.Replay()
@@ -174,7 +174,7 @@ func ParseEvidence(data []byte) (*Evidence, error) {
 	if d.Failed() {
 		return nil, diagnostic.Replay()
 	}
-	w := wire.NewWriter(wire.StyleRecord)
+	w := wire.NewSizedWriter(wire.StyleRecord, len(data))
 	if e.Write(w); !w.Same(data) {
 		return nil, diagnostic.Replay()
 	}

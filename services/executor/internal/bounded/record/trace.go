@@ -127,7 +127,7 @@ func ParseTrace(data []byte) (*Trace, error) {
 	if d.Failed() || !slices.Equal(nonclaims, document.Nonclaims()) {
 		return nil, diagnostic.Replay()
 	}
-	w := wire.NewWriter(wire.StyleRecord)
+	w := wire.NewSizedWriter(wire.StyleRecord, len(data))
 	if t.Write(w); !w.Same(data) {
 		return nil, diagnostic.Replay()
 	}

@@ -32,6 +32,11 @@ type Writer struct {
 // NewWriter returns a writer.
 func NewWriter(style Style) *Writer { return &Writer{style: style} }
 
+// NewSizedWriter returns a writer with room for size bytes.
+func NewSizedWriter(style Style, size int) *Writer {
+	return &Writer{style: style, out: make([]byte, 0, size)}
+}
+
 // NewCounter returns a writer that keeps nothing and counts.
 func NewCounter(style Style) *Writer { return &Writer{style: style, counting: true} }
 
@@ -96,12 +101,16 @@ func (w *Writer) Text(text string) {
 	w.Raw(`"`)
 	from := 0
 	for at := 0; at < len(text); at++ {
-		escape, width := escapeAt(w.style, text, at)
+		escape, code, width := escapeAt(w.style, text, at)
 		if escape == "" {
 			continue
 		}
 		w.Raw(text[from:at])
 		w.Raw(escape)
+		if escape == unicodeEscape {
+			w.Raw(hexDigits[code>>4 : code>>4+1])
+			w.Raw(hexDigits[code&15 : code&15+1])
+		}
 		at += width - 1
 		from = at + 1
 	}
@@ -131,46 +140,46 @@ func (w *Writer) Constants(texts []string) {
 
 const hexDigits = "0123456789abcdef"
 
-// escapeAt returns how the character at at is escaped and how many bytes it has, or "" if it stands for itself.
-func escapeAt(style Style, text string, at int) (escape string, width int) {
+// escapeAt returns how the character at at is escaped and how many bytes it has, or "" if it stands for itself. Of a
+// control character it also returns the code, which is written as two digits after the escape.
+func escapeAt(style Style, text string, at int) (escape string, code byte, width int) {
 	c := text[at]
 	switch c {
 	case '"':
-		return `\"`, 1
+		return `\"`, 0, 1
 	case '\\':
-		return `\\`, 1
+		return `\\`, 0, 1
 	case '\n':
-		return `\n`, 1
+		return `\n`, 0, 1
 	case '\r':
-		return `\r`, 1
+		return `\r`, 0, 1
 	case '\t':
-		return `\t`, 1
+		return `\t`, 0, 1
 	}
 	if style == StyleRecord {
 		switch c {
 		case '\b':
-			return `\b`, 1
+			return `\b`, 0, 1
 		case '\f':
-			return `\f`, 1
+			return `\f`, 0, 1
 		}
 	} else {
 		if c == 0x7f {
-			return `\u007f`, 1
+			return unicodeEscape, c, 1
 		}
 		// U+0080 to U+009F are the two bytes C2 80 to C2 9F.
 		if c == 0xc2 && at+1 < len(text) && text[at+1] >= 0x80 && text[at+1] <= 0x9f {
-			return control(text[at+1]), 2
+			return unicodeEscape, text[at+1], 2
 		}
 	}
 	if c < 0x20 {
-		return control(c), 1
+		return unicodeEscape, c, 1
 	}
-	return "", 1
+	return "", 0, 1
 }
 
-func control(c byte) string {
-	return string([]byte{'\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15]})
-}
+// unicodeEscape begins the escape of a control character; two more digits follow.
+const unicodeEscape = `\u00`
 
 // Same reports whether what was written is exactly data.
 func (w *Writer) Same(data []byte) bool { return slices.Equal(w.out, data) }
