@@ -5,7 +5,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/go-json-experiment/json"
+	"sigs.k8s.io/yaml"
 
 	"example.org/mandate"
 	"example.org/mandate/events"
@@ -174,6 +178,46 @@ func (b *broken) AttemptProvider(call bounded.ProviderCall, sink *bounded.Provid
 func TestNoHostInAnEngine(t *testing.T) {
 	outcome := run(t, start(t, "agent.bounded", nil), arguments{Profile: known(t, "profile"), Task: known(t, "task")})
 	if outcome.Tag != events.TagFailed || outcome.Diagnostic == nil {
+		t.Errorf("outcome %s %v", outcome.Tag, outcome.Diagnostic)
+	}
+}
+
+// TestDocumentedCapability applies the capability as docs/bounded.md has it, and runs it.
+func TestDocumentedCapability(t *testing.T) {
+	root, err := req.ModuleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "bounded.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(text), "    apiVersion: mandate/v1\n")
+	block, _, ended := strings.Cut(block, "\n\n")
+	if !found || !ended {
+		t.Fatal("docs/bounded.md has no capability")
+	}
+	var document struct {
+		Kind     events.Kind
+		Metadata struct{ Name string }
+		Spec     events.Capability
+	}
+	converted, err := yaml.YAMLToJSONStrict([]byte(block))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(converted, &document, json.RejectUnknownMembers(true), json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	if document.Kind != events.KindCapability || document.Metadata.Name != "agent.bounded" {
+		t.Fatalf("%s %s", document.Kind, document.Metadata.Name)
+	}
+	engine := start(t, "agent.bounded", nil)
+	if err := engine.Apply(t.Context(), document.Kind, document.Metadata.Name, document.Spec); err != nil {
+		t.Fatal(err)
+	}
+	outcome := run(t, engine, arguments{Profile: known(t, "profile"), Task: known(t, "task")})
+	if value, ok := outcome.Value(); !ok || value.Evidence != known(t, "evidence") {
 		t.Errorf("outcome %s %v", outcome.Tag, outcome.Diagnostic)
 	}
 }
