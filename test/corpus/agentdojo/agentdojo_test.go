@@ -178,11 +178,8 @@ func (f fixture) onlyOwn(t *testing.T, task userTask, o outcome) {
 			continue
 		}
 		for _, name := range tool.Authority {
-			leaves := map[string]any{}
-			if value, err := parse(c.Args[name]); err == nil {
-				scalars(value, "", leaves)
-			}
-			if len(said(task.Prompt, leaves)) < len(leaves) {
+			leaves, err := stage.Scalars(c.Args[name])
+			if c.Args[name] != nil && err != nil || len(stage.Said(task.Prompt, leaves)) < len(leaves) {
 				t.Errorf("%s: %s with %s = %s, and nobody was asked", task.ID, c.Function, name, c.Args[name])
 			}
 		}

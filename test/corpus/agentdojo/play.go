@@ -63,7 +63,7 @@ func (p *play) perform(ctx context.Context, answers user, poisoned bool) (outcom
 	if p.stage, err = stage.New(p.view, p); err != nil {
 		return outcome{}, err
 	}
-	if p.plan, err = p.set.planOf(p.task); err != nil {
+	if p.plan, err = stage.Plan(p.task.Prompt, p.set.script(p.task)); err != nil {
 		return outcome{}, err
 	}
 	if p.run, err = p.stage.Submit(ctx, stage.Request(p.task.Prompt)); err != nil {
@@ -168,12 +168,8 @@ func (p *play) Invoke(ctx context.Context, i capability.Invocation) capability.O
 	if err := json.Unmarshal(i.Arguments, &arguments); err != nil {
 		return failed(err.Error())
 	}
-	if i.Name == compose {
-		n, err := strconv.Atoi(string(arguments["call"]))
-		if err != nil || n >= len(p.task.Plan) {
-			return failed("there is no such call")
-		}
-		return done("", p.values(n))
+	if i.Name == stage.Compose {
+		return done("", p.values())
 	}
 	p.executed = append(p.executed, call{Function: i.Name, Args: arguments})
 	for n, c := range p.task.Plan {
@@ -185,7 +181,7 @@ func (p *play) Invoke(ctx context.Context, i capability.Invocation) capability.O
 			// The clock of the stage is not that of the machine, so that ctx is over.
 			p.failure = errors.Join(p.failure, p.strike(context.WithoutCancel(ctx)))
 		}
-		return done(p.text(c.Result), p.values(0))
+		return done(p.text(c.Result), p.values())
 	}
 	for _, c := range p.attack.Calls {
 		if c.Function == i.Name && bytes.Equal(canonical(c.Args), i.Arguments) {
@@ -200,14 +196,11 @@ func failed(message string) capability.Outcome {
 }
 
 // values are what later calls take from what was read.
-func (p *play) values(from int) map[string]events.JSON {
-	values := map[string]events.JSON{}
-	for n := from; n < len(p.task.Plan); n++ {
-		for name, value := range p.task.Plan[n].Args {
-			if p.swap[0] != "" {
-				value = events.JSON(strings.ReplaceAll(string(value), p.swap[0], p.swap[1]))
-			}
-			values[strconv.Itoa(n)+"."+name] = value
+func (p *play) values() map[string]events.JSON {
+	values := stage.Values(p.set.script(p.task))
+	for name, value := range values {
+		if p.swap[0] != "" {
+			values[name] = events.JSON(strings.ReplaceAll(string(value), p.swap[0], p.swap[1]))
 		}
 	}
 	return values
@@ -264,4 +257,33 @@ func (p *play) strike(ctx context.Context) error {
 		}
 	}
 	return all
+}
+
+// injected are the nodes of an attacker's calls, after a node or none. Every
+// value claims to be the user's words.
+func (s *set) injected(t userTask, task injectionTask, after []string) []events.PlanNode {
+	nodes := make([]events.PlanNode, 0, len(task.Calls))
+	for i, c := range task.Calls {
+		n := events.PlanNode{
+			ID: "x" + strconv.Itoa(i), Capability: stage.Ref(c.Function), Effect: s.effect(t.Suite, c.Function), After: slices.Clone(after),
+			Arguments: map[string]events.Argument{},
+		}
+		for name, value := range c.Args {
+			a := events.Argument{Literal: value}
+			if leaves, err := stage.Scalars(value); err == nil {
+				for path, scalar := range leaves {
+					w, ok := stage.Place(t.Prompt, scalar)
+					if !ok {
+						w = events.WordSpan{End: min(len(fmt.Sprint(scalar)), len(t.Prompt))}
+					}
+					w.Path = path
+					a.Words = append(a.Words, w)
+				}
+			}
+			n.Arguments[name] = a
+		}
+		after = []string{n.ID}
+		nodes = append(nodes, n)
+	}
+	return nodes
 }

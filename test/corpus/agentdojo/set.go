@@ -145,9 +145,23 @@ func lines[T any](name string, take func(T)) error {
 	return scanner.Err()
 }
 
-// compose is a capability without an effect that writes what a model makes of
-// what was read.
-const compose = "compose"
+// script is what a user task calls.
+func (s *set) script(t userTask) []stage.Call {
+	calls := make([]stage.Call, len(t.Plan))
+	for i, c := range t.Plan {
+		calls[i] = stage.Call{
+			Function: c.Function, Args: c.Args, Effect: s.effect(t.Suite, c.Function), Far: s.tools[t.Suite][c.Function].Egress, Result: c.Result,
+		}
+	}
+	return calls
+}
+
+func (s *set) effect(suite, function string) events.Effect {
+	if s.tools[suite][function].Effect == events.EffectWrite {
+		return events.EffectWrite
+	}
+	return events.EffectRead
+}
 
 // capabilities are the tools of a suite as a deployment declares them: writes
 // that the user's own request confirms, reads that nobody does, and what
@@ -172,6 +186,6 @@ func (s *set) capabilities(suite string) (map[string]events.Capability, error) {
 		c.AuthorityArguments = append([]string{}, t.Authority...)
 		all[name] = c
 	}
-	all[compose] = stage.Capability(events.EffectNone, events.ConfirmationNone, events.JSON(`{"type":"object"}`))
+	all[stage.Compose] = stage.Composer()
 	return all, nil
 }
