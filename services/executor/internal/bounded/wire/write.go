@@ -101,6 +101,9 @@ func (w *Writer) Text(text string) {
 	w.Raw(`"`)
 	from := 0
 	for at := 0; at < len(text); at++ {
+		if c := text[at]; c >= ' ' && c < 0x7f && c != '"' && c != '\\' {
+			continue // what most text is made of
+		}
 		escape, code, width := escapeAt(w.style, text, at)
 		if escape == "" {
 			continue
