@@ -90,12 +90,37 @@ func service[S any](a *App, core decider.Core[S], caller reactor.Caller) (reacto
 	if err != nil {
 		return nil, err
 	}
+	if caller != nil {
+		a.background("revocations", func(ctx context.Context) error {
+			a.reconsider(ctx, s.Reconsider)
+			return nil
+		})
+	}
 	a.onStop(string(core.Owner), func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, a.o.DrainTimeout)
 		defer cancel()
 		return s.Close(ctx)
 	})
 	return s, nil
+}
+
+// reconsider calls f after every change of a registry, until ctx ends: a
+// revocation also stops what is under way.
+func (a *App) reconsider(ctx context.Context, f func(context.Context)) {
+	_, seen := a.registries.Changed()
+	for {
+		changed, at := a.registries.Changed()
+		if at != seen {
+			seen = at
+			f(ctx)
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // capabilities returns the providers that the executor calls. Without a

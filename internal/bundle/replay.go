@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.org/mandate/events"
@@ -167,6 +168,10 @@ func (r *replay) key(c *events.Commit) []byte {
 	return nil
 }
 
+// registryCause begins the cause of a decision on a change of the registry; its
+// epoch follows.
+const registryCause = "registry:"
+
 // input rebuilds what a commit was decided on, but for the registry.
 func (r *replay) input(c *events.Commit, open []string) (decider.Input, bool) {
 	in := decider.Input{At: timeOf(c), Run: c.Subject}
@@ -182,6 +187,9 @@ func (r *replay) input(c *events.Commit, open []string) (decider.Input, bool) {
 		outcome, ok := outcomeOf(c, in.Work)
 		in.Outcome = outcome
 		return in, ok
+	case strings.HasPrefix(name, registryCause):
+		in.Kind = decider.Changed
+		return in, true
 	case strings.HasPrefix(name, "recovered:"):
 		in.Kind, in.InFlight = decider.Recovered, map[string]bool{}
 		for _, action := range open {
@@ -196,6 +204,11 @@ func (r *replay) input(c *events.Commit, open []string) (decider.Input, bool) {
 // that it names, or else what had been applied by then.
 func (r *replay) epoch(c *events.Commit) int {
 	applied := r.v.chains[events.OwnerRegistry]
+	if text, is := strings.CutPrefix(c.Cause.Event, registryCause); is {
+		if epoch, err := strconv.ParseUint(text, 10, 64); err == nil && epoch <= uint64(len(applied)) {
+			return int(epoch)
+		}
+	}
 	for i := range c.Events {
 		var epoch uint64
 		switch e := c.Events[i].Data.(type) {

@@ -32,6 +32,9 @@ const (
 	// start its work: what is in flight according to the state, but not in
 	// InFlight, is lost.
 	Recovered Kind = "recovered"
+	// Changed: the registry of the tenant changed while work of the run is in
+	// hand.
+	Changed Kind = "changed"
 )
 
 // Input is what a core decides on.

@@ -77,3 +77,17 @@ func (c *cache[S]) release(e *entry[S]) {
 		delete(c.entries, oldest.run)
 	}
 }
+
+// inUse acquires every entry that is in use.
+func (c *cache[S]) inUse() []*entry[S] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*entry[S]
+	for _, e := range c.entries {
+		if e.users > 0 {
+			e.users++
+			all = append(all, e)
+		}
+	}
+	return all
+}

@@ -208,6 +208,7 @@ func echo(failures *atomic.Int64) decider.Core[int] {
 				return d, nil
 			case decider.Observed:
 				return say("observed " + string(in.Outcome.Status)), nil
+			case decider.Changed:
 			case decider.Recovered:
 				if open > 0 && !in.InFlight["key"] && open < 2 {
 					return decider.Decision{Events: []events.Payload{

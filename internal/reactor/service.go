@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"time"
 
@@ -148,6 +149,32 @@ func (s *Service[S]) Deliver(ctx context.Context, c *events.Commit, decided func
 func (s *Service[S]) Fire(ctx context.Context, run events.Subject, name string, decided func(), settled func(error)) {
 	in := decider.Input{Kind: decider.Fired, Run: run.With(s.core.Owner), Timer: name}
 	s.input(ctx, in, events.Cause{Event: "timer:" + name}, decided, settled)
+}
+
+// Reconsider lets the core look at every run with calls in flight in this
+// process, after the registry of its tenant changed.
+func (s *Service[S]) Reconsider(ctx context.Context) {
+	for _, e := range s.cache.inUse() {
+		s.reconsider(ctx, e)
+		s.cache.release(e)
+	}
+}
+
+func (s *Service[S]) reconsider(ctx context.Context, e *entry[S]) {
+	e.mu.Lock()
+	busy := len(e.calls) > 0
+	e.mu.Unlock()
+	if !busy {
+		return
+	}
+	view, err := s.o.Registries.View(ctx, e.run.Tenant, 0)
+	if err == nil {
+		in := decider.Input{Kind: decider.Changed, Run: e.run}
+		err = s.guarded(ctx, e, in, events.Cause{Event: "registry:" + strconv.FormatUint(view.Epoch, 10)}, func() {})
+	}
+	if err != nil {
+		s.o.Logger.WarnContext(ctx, "run not reconsidered after the registry changed", "run", e.run.Run, "err", err)
+	}
 }
 
 func lastEvent(c *events.Commit) string {

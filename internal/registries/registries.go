@@ -114,3 +114,11 @@ func (r *Registries) View(ctx context.Context, tenant string, epoch uint64) (reg
 		}
 	}
 }
+
+// Changed returns a channel that is closed when a view changes, and the
+// sequence of the last change.
+func (r *Registries) Changed() (<-chan struct{}, uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.changed, r.at
+}

@@ -45,7 +45,7 @@ func Decide(s State, in decider.Input) (decider.Decision, error) {
 		}
 	case decider.Recovered:
 		return decider.Decision{Work: s.timers()}, nil
-	case decider.Observed:
+	case decider.Observed, decider.Changed:
 	}
 	return decider.Decision{}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.org/mandate/events"
+	"example.org/mandate/internal/decider"
 	"example.org/mandate/internal/req"
 	"example.org/mandate/internal/testkit/cases"
 )
@@ -127,4 +128,38 @@ func TestUnconfirmedValuesAreNotDispatched(t *testing.T) {
 		})
 		halted(t, d.Events, events.HaltChanged, events.CodeApprovalMismatch)
 	})
+}
+
+// A revocation stops what is in flight with the capability, and everything
+// behind it; what else is in flight ends by itself and is kept.
+func TestRevocationReachesWhatIsInFlight(t *testing.T) {
+	req.Covers(t, "OD-10.2.9", "OD-7.2.12", "OD-4.4.15")
+	plan := cases.Plan(cases.Read("a"), cases.Node("b", "scan", events.EffectRead), cases.Write("w", "publish", "a", "b"))
+	x, _ := started(t, cases.Request(plan))
+	if d := x.Do(t, cases.Changed(x.at, x.view)); len(d.Events) > 0 || len(d.Work) > 0 {
+		t.Fatalf("a change that revokes nothing decided %v", cases.Types(d.Events))
+	}
+	x.view = cases.Revoke(x.view, "publish")
+	if d := x.Do(t, cases.Changed(x.at, x.view)); len(d.Events) > 0 || len(d.Work) > 0 {
+		t.Fatalf("nothing with it is in flight, and %v", cases.Types(d.Events))
+	}
+	x.view = cases.Revoke(x.view, "scan")
+	d := x.Do(t, cases.Changed(x.at, x.view))
+	halting := cases.Want[*events.ExecutionHalting](t, d.Events)
+	if halting.Cause != events.HaltRevoked || halting.Diagnostic.Code != events.CodeCapabilityRevoked || len(d.Events) != 1 {
+		t.Fatalf("%+v", halting)
+	}
+	if !slices.Equal(d.Work, []decider.Work{decider.StopCall{Key: x.action("b")}}) {
+		t.Fatalf("work %+v", d.Work)
+	}
+	if got := calls(t, x.finish(t, "a", done(good))); len(got) > 0 {
+		t.Fatalf("called %v", got)
+	}
+	e := halted(t, x.finish(t, "b", done(good)).Events, events.HaltRevoked, events.CodeCapabilityRevoked)
+	if len(e.Results) != 2 || statuses(&e.Execution)["w"] != events.ActionStatusNeverDispatched {
+		t.Errorf("%+v", statuses(&e.Execution))
+	}
+	if again := x.Do(t, cases.Changed(x.at, x.view)); len(again.Events) > 0 || len(again.Work) > 0 {
+		t.Errorf("after the end: %v", cases.Types(again.Events))
+	}
 }

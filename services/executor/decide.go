@@ -20,6 +20,8 @@ func Decide(s State, in decider.Input) (decider.Decision, error) {
 		d.observe()
 	case decider.Recovered:
 		d.recover()
+	case decider.Changed:
+		d.revoked()
 	case decider.Fired:
 	}
 	if d.err != nil {
@@ -98,6 +100,20 @@ func (d *draft) stop(cause events.HaltCause, why events.Diagnostic) error {
 	}
 	d.advance()
 	return nil
+}
+
+// revoked stops what is in flight with a capability that was revoked
+// meanwhile, and everything that would follow. What else is in flight may end.
+func (d *draft) revoked() {
+	if d.state.Admitted == nil || d.state.Over {
+		return
+	}
+	for _, a := range d.state.inFlight() {
+		if reason, revoked := d.in.Registry.Revoked(a.Capability.Name); revoked {
+			d.halt(events.HaltRevoked, diagnostic(events.CodeCapabilityRevoked, "the capability "+a.Capability.Name+" was revoked: "+reason, "use another capability"))
+			d.Work = append(d.Work, decider.StopCall{Key: a.ID})
+		}
+	}
 }
 
 func (d *draft) halt(cause events.HaltCause, why events.Diagnostic) {

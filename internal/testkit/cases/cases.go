@@ -104,6 +104,11 @@ func Observed(at events.Time, view registry.View, action string, o capability.Ou
 	return decider.Input{Kind: decider.Observed, At: at, Work: action, Outcome: o, Registry: view}
 }
 
+// Changed is the input after the registry changed.
+func Changed(at events.Time, view registry.View) decider.Input {
+	return decider.Input{Kind: decider.Changed, At: at, Registry: view}
+}
+
 // Recovered is the input after a start; inFlight are the calls in hand.
 func Recovered(at events.Time, view registry.View, inFlight ...string) decider.Input {
 	in := decider.Input{Kind: decider.Recovered, At: at, Registry: view, InFlight: map[string]bool{}}

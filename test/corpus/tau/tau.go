@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -253,5 +252,5 @@ func (p *play) Invoke(_ context.Context, i capability.Invocation) capability.Out
 		}
 		return done(string(a.Result))
 	}
-	return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: fmt.Sprintf("nobody wanted %s", i.Name)}
+	return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: "nobody wanted " + i.Name}
 }
