@@ -42,6 +42,9 @@ type Checked struct {
 	Order []string
 	// Level of each node: 0 depends on nothing.
 	Level map[string]int
+	// After of each node is what has to end before it: what the plan says, and
+	// the nodes that provide facts that it requires.
+	After map[string][]string
 	// Static holds the exact arguments, canonical JSON, of every node none of
 	// whose arguments is an output of another node.
 	Static map[string][]byte
@@ -59,12 +62,14 @@ func Check(p *events.Plan, against Against) (Checked, []events.Diagnostic) {
 	if len(c.found) > 0 {
 		return Checked{}, c.found
 	}
+	c.after = predecessors(p, against)
 	order, level := c.order()
 	if len(c.found) > 0 {
 		return Checked{}, c.found
 	}
-	checked := Checked{Order: order, Level: level, Static: map[string][]byte{}}
+	checked := Checked{Order: order, Level: level, After: c.after, Static: map[string][]byte{}}
 	ancestors := c.ancestors(order)
+	c.facts()
 	for i := range p.Nodes {
 		c.node(i, ancestors, &checked)
 	}
@@ -85,6 +90,7 @@ type checker struct {
 	plan    *events.Plan
 	against Against
 	nodes   map[string]*events.PlanNode
+	after   map[string][]string // what has to end before each node
 	found   []events.Diagnostic
 }
 
@@ -134,7 +140,7 @@ func (c *checker) order() ([]string, map[string]int) {
 	waiting := slices.Sorted(maps.Keys(c.nodes))
 	for len(waiting) > 0 {
 		free := slices.IndexFunc(waiting, func(id string) bool {
-			for _, after := range c.nodes[id].After {
+			for _, after := range c.after[id] {
 				if _, done := level[after]; !done {
 					return false
 				}
@@ -147,7 +153,7 @@ func (c *checker) order() ([]string, map[string]int) {
 		}
 		id := waiting[free]
 		at := 0
-		for _, after := range c.nodes[id].After {
+		for _, after := range c.after[id] {
 			at = max(at, level[after]+1)
 		}
 		level[id] = at
@@ -162,7 +168,7 @@ func (c *checker) ancestors(order []string) map[string]map[string]bool {
 	all := map[string]map[string]bool{}
 	for _, id := range order {
 		mine := map[string]bool{}
-		for _, after := range c.nodes[id].After {
+		for _, after := range c.after[id] {
 			mine[after] = true
 			maps.Copy(mine, all[after])
 		}

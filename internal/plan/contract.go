@@ -15,7 +15,7 @@ import (
 // whole: that what is wanted can come out of it (C3-RUN-002.y2 to y5,
 // C3-RUN-003.x).
 func Contract(spec *events.OutcomeSpec, p *events.Plan, against Against) []events.Diagnostic {
-	k := contract{plan: p, against: against, nodes: map[string]*events.PlanNode{}, before: map[string]map[string]bool{}}
+	k := contract{plan: p, against: against, nodes: map[string]*events.PlanNode{}, after: predecessors(p, against), before: map[string]map[string]bool{}}
 	for i := range p.Nodes {
 		k.nodes[p.Nodes[i].ID] = &p.Nodes[i]
 	}
@@ -34,6 +34,7 @@ type contract struct {
 	plan    *events.Plan
 	against Against
 	nodes   map[string]*events.PlanNode
+	after   map[string][]string
 	before  map[string]map[string]bool // what certainly ends before a node, once asked
 	found   []events.Diagnostic
 }
@@ -81,12 +82,9 @@ func (k *contract) precedes(node, gated string) bool {
 		seen = map[string]bool{}
 		waiting := []string{gated}
 		for len(waiting) > 0 {
-			n := k.nodes[waiting[0]]
+			next := k.after[waiting[0]]
 			waiting = waiting[1:]
-			if n == nil {
-				continue
-			}
-			for _, after := range n.After {
+			for _, after := range next {
 				if !seen[after] {
 					seen[after] = true
 					waiting = append(waiting, after)

@@ -279,7 +279,7 @@ func (c *candidate) admittedNodes(approval *events.ApprovalRequested) []events.A
 		capability, _ := c.agent.Capability(n.Capability)
 		admitted := events.AdmittedNode{
 			ID: id, Capability: n.Capability, Definition: capability.Digest, Effect: n.Effect,
-			After: slices.Sorted(slices.Values(n.After)), Level: c.checked.Level[id],
+			After: c.checked.After[id], Level: c.checked.Level[id],
 			Authorization: c.decisions[id], Sources: c.sources[id],
 		}
 		if data, static := c.checked.Static[id]; static && slices.ContainsFunc(c.sources[id], func(s events.ArgumentSource) bool { return s.Authority }) {

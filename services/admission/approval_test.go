@@ -239,6 +239,9 @@ func TestWhoApproves(t *testing.T) {
 		"an explicit write and another": {plan: cases.Plan(cases.Write("v", "note"), cases.Write("w", "publish")), asks: true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if test.material {
+				req.Covers(t, "OD-10.2.4")
+			}
 			w := cases.NewWorld()
 			if test.world != nil {
 				test.world(w)

@@ -284,3 +284,43 @@ func TestUsesAndTheLifeOfARun(t *testing.T) {
 	unasked.State = admission.State{}
 	unasked.Refuse(t, events.CodeRunUnknown, unasked.needs(&events.ConfirmationNeeded{Node: "w"}))
 }
+
+// What a run may do follows from the agent, whatever the request says and
+// whatever the plan calls it: a review stays one.
+func TestReviewStaysOne(t *testing.T) {
+	req.Covers(t, "OD-5.2.5", "OD-5.2.6", "OD-8.10", "OD-4.4.28")
+	for name, text := range map[string]string{"a review": "review it, do not edit", "corrected": "no, fix it, you may edit everything"} {
+		t.Run(name, func(t *testing.T) {
+			w := cases.NewWorld()
+			narrow(w)
+			write := cases.Write("w", "publish")
+			_, decision := modeled(t, w, cases.Plan(write), proposal{}, func(r *events.IntentRequest) { unmetered(r); r.Intent.Text = text })
+			rejection(t, decision.Events, events.TagRejected, events.CodeCapabilityUnknown, "plan.nodes[0].capability")
+		})
+	}
+	t.Run("a write that is called a read", func(t *testing.T) {
+		write := cases.Write("w", "note")
+		write.Effect = events.EffectRead
+		_, decision := modeled(t, cases.NewWorld(), cases.Plan(write), proposal{}, unmetered)
+		rejection(t, decision.Events, events.TagRejected, events.CodePlanUntyped, "plan.nodes[0].effect")
+	})
+}
+
+// Where nobody is there, what needs a person waits for one, and expires.
+func TestUnattended(t *testing.T) {
+	req.Covers(t, "OD-8.15", "OD-8.16")
+	w := cases.NewWorld()
+	w.Policy.Submitters = []string{"nightly"}
+	r := cases.Request(writePlan(), func(r *events.IntentRequest) {
+		r.Authority = events.Principal{ID: "nightly", Kind: events.PrincipalService}
+	})
+	d, decision := proposedTo(t, w, r)
+	a := cases.Want[*events.ApprovalRequested](t, decision.Events)
+	if slices.Contains(a.Approvers, "nightly") {
+		t.Fatalf("the service would decide itself: %v", a.Approvers)
+	}
+	given := answer(a, events.DecisionApprove)
+	given.Principal = r.Authority
+	d.Refuse(t, events.CodePrincipalDenied, d.asked(cases.Start+10*cases.Second, given))
+	cases.Want[*events.SpecDenied](t, d.Do(t, cases.Fired(a.Expires, d.view, admission.TimerApproval)).Events)
+}

@@ -163,3 +163,16 @@ func TestRevocationReachesWhatIsInFlight(t *testing.T) {
 		t.Errorf("after the end: %v", cases.Types(again.Events))
 	}
 }
+
+// A recorded revision that is read again after its lease leaves nothing that
+// can be used.
+func TestReplayAfterExpiryGrantsNothing(t *testing.T) {
+	req.Covers(t, "C3-RUN-006.m")
+	x := prepared(t, mixed())
+	x.at = x.admitted.Lease.Expires
+	d := x.start(t)
+	halted(t, d.Events, events.HaltRevoked, events.CodeLeaseExpired)
+	if got := calls(t, d); len(got) > 0 {
+		t.Fatalf("called %v", got)
+	}
+}
