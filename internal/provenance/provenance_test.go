@@ -51,7 +51,7 @@ func TestStands(t *testing.T) {
 		{"3.50", json.Number("3.5"), false}, // the sign belongs to it
 		{"25", true, false},
 		{"25", nil, false},
-		{" ", " ", true},
+		{" ", " ", false}, // a blank is nobody's word
 	} {
 		if got := provenance.Stands(text, span(t, test.words), test.scalar); got != test.want {
 			t.Errorf("%q as %v (%T): %v, want %v", test.words, test.scalar, test.scalar, got, test.want)
@@ -60,6 +60,99 @@ func TestStands(t *testing.T) {
 	for _, outside := range []events.WordSpan{{Start: -1, End: 3}, {Start: 3, End: 3}, {Start: 5, End: 4}, {Start: 0, End: len(text) + 1}, {Start: len(text), End: len(text) + 2}} {
 		if provenance.Stands(text, outside, "Sen") {
 			t.Errorf("%+v stands", outside)
+		}
+	}
+}
+
+// What stands in a text as a part of something longer is another value.
+func TestPartsDoNotStand(t *testing.T) {
+	for _, test := range []struct {
+		text, words string
+		scalar      any
+		want        bool
+	}{
+		// Paths and addresses are whole, also where a part ends in punctuation.
+		{"look at /home/ann/notes.txt", "/", "/", false},
+		{"look at /home/ann/notes.txt", "/home/", "/home/", false},
+		{"look at /home/ann/notes.txt", "/home/ann/notes.txt", "/home/ann/notes.txt", true},
+		{"never delete ../backup", "backup", "backup", false},
+		{"list /etc now", "etc", "etc", false},
+		{"list https://bob.example now", "bob.example", "bob.example", false},
+		{"list https://bob.example now", "https", "https", false},
+		{"mail bob@co.example", "bob@co.", "bob@co.", false},
+		{`open C:\data\bob`, "bob", "bob", false},
+		{"remove tmp* soon", "tmp", "tmp", false},
+		{"remove tmp~ soon", "tmp", "tmp", false},
+		{"find http://a.example/?q=1", "http://a.example/", "http://a.example/", false},
+		{"Delete notes.txt.", ".", ".", false},
+		{"Wait ... and see", ".", ".", false},
+		{"Delete notes.txt.", "notes.txt", "notes.txt", true},
+		{"change to / and stay", "/", "/", true},
+		{"Ask 'bob', <ann@x.example> or (eve)!", "bob", "bob", true},
+		{"Ask 'bob', <ann@x.example> or (eve)!", "ann@x.example", "ann@x.example", true},
+		{"Ask 'bob', <ann@x.example> or (eve)!", "eve", "eve", true},
+		{"post in #general, please", "#general", "#general", true},
+		{"a  b", "  ", "  ", false},
+		// Numbers.
+		{"pay .5 now", "5", json.Number("5"), false},
+		{"pay $.50 now", "50", json.Number("50"), false},
+		{"pay -$5 now", "5", json.Number("5"), false},
+		{"pay –5 now", "5", json.Number("5"), false},
+		{"pay ‒5 now", "5", json.Number("5"), false},
+		{"pay 1 000 now", "1", json.Number("1"), false},
+		{"pay 1 000 now", " 000", " 000", false},
+		{"pay 12 000 now", "12", json.Number("12"), false},
+		{"pay 1٬000 now", "1", json.Number("1"), false},
+		{"pay 2½ now", "2", json.Number("2"), false},
+		{"pay 10² now", "10", json.Number("10"), false},
+		{"pay 2^10 now", "10", json.Number("10"), false},
+		{"pay 1⁄2 now", "2", json.Number("2"), false},
+		{"on 2024‑05‑13", "13", json.Number("13"), false},
+		{"pay $5 now", "5", json.Number("5"), true},
+		{"raise by 5%.", "5", json.Number("5"), true},
+		{"June 13 2024", "13", json.Number("13"), true},
+		{"1e3 now", "1e3", json.Number("1000"), true},
+		{"025 now", "025", json.Number("25"), false},
+		{"-0 now", "-0", json.Number("0"), true},
+		{"1e999999999 now", "1e999999999", json.Number("1"), false},
+		// Characters that are a part of the one before, or that nobody sees.
+		{"ask René now", "Rene", "Rene", false},
+		{"ask bob‍by now", "bob", "bob", false},
+		{"ask bob​ now", "bob", "bob", false},
+		{"ask ‮bob now", "bob", "bob", false},
+		{"ask bob＠x.example now", "bob", "bob", false},
+		{"ask böb now", "böb", "böb", false},
+	} {
+		at := strings.Index(test.text, test.words)
+		got := at >= 0 && provenance.Stands(test.text, events.WordSpan{Start: at, End: at + len(test.words)}, test.scalar)
+		if got != test.want {
+			t.Errorf("%q in %q as %v: %v, want %v", test.words, test.text, test.scalar, got, test.want)
+		}
+	}
+}
+
+// The names of an object are values too, unless the schema gives them.
+func TestNamesAreValues(t *testing.T) {
+	c := capability(nil)
+	c.Input = events.JSON(`{"type":"object","properties":{"to":{"type":"object","properties":{"amount":{}},"additionalProperties":{"type":["integer","null","object"]}}}}`)
+	for literal, want := range map[string]bool{
+		`{"amount":25}`:                    true,
+		`{"mallory@evil.example":25}`:      false,
+		`{"mallory@evil.example":null}`:    false,
+		`{"mallory@evil.example":{}}`:      false,
+		`{"amount":25,"mallory":[]}`:       false,
+		`[{"amount":25},{"mallory":null}]`: false,
+	} {
+		a := events.Argument{Literal: events.JSON(literal)}
+		for _, path := range []string{"/amount", "/mallory@evil.example", "/0/amount"} {
+			s := span(t, "25")
+			s.Path = path
+			a.Words = append(a.Words, s)
+		}
+		n := &events.PlanNode{Arguments: map[string]events.Argument{"to": a}}
+		got, ok := provenance.Of(n, provenance.Facts{Text: text, Plan: &events.Plan{}, Capability: c})
+		if !ok || provenance.Accepted(got) != want {
+			t.Errorf("%s: %+v", literal, got)
 		}
 	}
 }
@@ -166,9 +259,16 @@ func TestBears(t *testing.T) {
 		{events.EffectRead, []string{"to"}, true},
 		{events.EffectWrite, []string{"from"}, false},
 	} {
-		c := &events.Capability{Effect: test.effect, AuthorityArguments: test.authority}
+		c := &events.Capability{Effect: test.effect, AuthorityArguments: test.authority, Input: events.JSON(`{"properties":{"to":{},"from":{"properties":{"deep":{}}}}}`)}
 		if got := provenance.Bears(c, "to"); got != test.want {
 			t.Errorf("%+v: %v", test, got)
+		}
+		// One that the schema does not list is not among those that somebody
+		// said to bear none.
+		for _, other := range []string{"To", "bcc", "deep", ""} {
+			if got := provenance.Bears(c, other); got != (len(test.authority) > 0 || test.want) {
+				t.Errorf("%+v: %v of %q", test, got, other)
+			}
 		}
 	}
 }
