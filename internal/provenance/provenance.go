@@ -9,14 +9,11 @@
 package provenance
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/jsonvalue"
@@ -56,15 +53,16 @@ type Facts struct {
 // A literal that is not a single value is followed to its scalars.
 func Of(n *events.PlanNode, facts Facts) ([]events.ArgumentSource, bool) {
 	sources := []events.ArgumentSource{}
+	listed := listedBy(facts.Capability)
 	for _, name := range slices.Sorted(maps.Keys(n.Arguments)) {
 		a := n.Arguments[name]
-		one := events.ArgumentSource{Argument: name, Authority: Bears(facts.Capability, name)}
+		one := events.ArgumentSource{Argument: name, Authority: listed.bears(facts.Capability, name)}
 		switch {
 		case a.Literal != nil && facts.Own:
 			one.Kind = events.SourceRequest
 			sources = append(sources, one)
 		case a.Literal != nil:
-			sources = append(sources, literal(one, a, facts.Text)...)
+			sources = append(sources, literal(one, a, literalFacts{text: facts.Text, listed: listed})...)
 		case a.Input != nil:
 			one.Kind, one.From = events.SourceInput, *a.Input
 			sources = append(sources, one)
@@ -85,15 +83,6 @@ func Of(n *events.PlanNode, facts Facts) ([]events.ArgumentSource, bool) {
 		sources[i].Accepted = accepted(&sources[i], facts.Capability)
 	}
 	return sources, true
-}
-
-// Bears reports whether an argument decides what an effect touches. Every
-// argument of a write does whose definition does not say.
-func Bears(c *events.Capability, argument string) bool {
-	if c.AuthorityArguments == nil {
-		return c.Effect == events.EffectWrite
-	}
-	return slices.Contains(c.AuthorityArguments, argument)
 }
 
 // accepted reports whether a value needs no person.
@@ -117,9 +106,16 @@ func Accepted(sources []events.ArgumentSource) bool {
 	return !slices.ContainsFunc(sources, func(s events.ArgumentSource) bool { return !s.Accepted })
 }
 
-// literal returns the sources of the scalars of a literal. One that nobody
+// literalFacts are what the sources of a literal are found out from.
+type literalFacts struct {
+	text   string
+	listed names
+}
+
+// literal returns the sources of the scalars of a literal, and of the names in
+// it that the schema does not list: they are values as well. One that nobody
 // wrote is the model's, and so is one whose place cannot be read.
-func literal(one events.ArgumentSource, a events.Argument, text string) []events.ArgumentSource {
+func literal(one events.ArgumentSource, a events.Argument, facts literalFacts) []events.ArgumentSource {
 	one.Kind = events.SourceModel
 	value, err := jsonvalue.Parse(a.Literal, jsonvalue.DefaultLimits)
 	if err != nil {
@@ -130,14 +126,20 @@ func literal(one events.ArgumentSource, a events.Argument, text string) []events
 		spans[w.Path] = w
 	}
 	var sources []events.ArgumentSource
-	walk(value, "", "", func(path, place string, scalar any) bool {
+	walk(value, "", "", func(f found) bool {
 		source := one
-		source.Path = place
-		if scalar == nil {
+		source.Path = f.place
+		if f.named {
+			if !facts.listed.anywhere[f.name] {
+				sources = append(sources, source)
+			}
+			return len(sources) <= MaxSources
+		}
+		if f.scalar == nil {
 			// Nothing is nobody's word, and names nothing.
 			source.Authority = false
 		}
-		if span, claimed := spans[path]; claimed && Stands(text, span, scalar) {
+		if span, claimed := spans[f.path]; claimed && Stands(facts.text, span, f.scalar) {
 			source.Kind, source.From = events.SourceWords, fmt.Sprintf("%d-%d", span.Start, span.End)
 		}
 		sources = append(sources, source)
@@ -150,15 +152,25 @@ func literal(one events.ArgumentSource, a events.Argument, text string) []events
 	return sources
 }
 
-// walk calls f for every scalar of a value in a fixed order, until it returns
-// false. path is a JSON Pointer; place is the same with positions for names,
-// which may be private: members of an object count in the order of their names.
-func walk(value any, path, place string, f func(path, place string, scalar any) bool) bool {
+// found is a scalar in a literal, or the name of a member. path is a JSON
+// Pointer; place is the same with positions for names, which may be private:
+// members of an object count in the order of their names.
+type found struct {
+	path, place string
+	scalar      any
+	name        string
+	named       bool
+}
+
+// walk calls f for every name and every scalar of a value in a fixed order,
+// until it returns false.
+func walk(value any, path, place string, f func(found) bool) bool {
 	switch v := value.(type) {
 	case map[string]any:
 		for i, name := range slices.Sorted(maps.Keys(v)) {
-			token := strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-			if !walk(v[name], path+"/"+token, place+"/"+strconv.Itoa(i), f) {
+			token := "/" + strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+			at := place + "/" + strconv.Itoa(i)
+			if !f(found{path: path + token, place: at, name: name, named: true}) || !walk(v[name], path+token, at, f) {
 				return false
 			}
 		}
@@ -172,68 +184,5 @@ func walk(value any, path, place string, f func(path, place string, scalar any) 
 		}
 		return true
 	}
-	return f(path, place, value)
+	return f(found{path: path, place: place, scalar: value})
 }
-
-// Stands reports whether a scalar stands at a span of a text, whole: not as a
-// part of a longer word, number, date or address. Texts are compared byte for
-// byte and numbers by value. Truth values and null are no words.
-func Stands(text string, span events.WordSpan, scalar any) bool {
-	if span.Start < 0 || span.End <= span.Start || span.End > len(text) {
-		return false
-	}
-	words := text[span.Start:span.End]
-	if !utf8.ValidString(words) || !whole(text, span) {
-		return false
-	}
-	switch v := scalar.(type) {
-	case string:
-		return words == v
-	case json.Number:
-		number, err := jsonvalue.Parse([]byte(words), jsonvalue.DefaultLimits)
-		if _, is := number.(json.Number); err != nil || !is {
-			return false
-		}
-		order, ok := jsonvalue.Compare(number, v)
-		return ok && order == 0
-	}
-	return false
-}
-
-// whole reports whether a span begins and ends where a word does.
-func whole(text string, span events.WordSpan) bool {
-	first, _ := utf8.DecodeRuneInString(text[span.Start:])
-	last, _ := utf8.DecodeLastRuneInString(text[:span.End])
-	before, after := text[:span.Start], text[span.End:]
-	if wordRune(first) {
-		r, size := utf8.DecodeLastRuneInString(before)
-		if size > 0 && (wordRune(r) || unicode.IsDigit(first) && sign(r)) {
-			return false
-		}
-		if connector(r) {
-			if r, size = utf8.DecodeLastRuneInString(before[:len(before)-size]); size > 0 && wordRune(r) {
-				return false
-			}
-		}
-	}
-	if wordRune(last) {
-		r, size := utf8.DecodeRuneInString(after)
-		if size > 0 && wordRune(r) {
-			return false
-		}
-		if connector(r) {
-			if r, size = utf8.DecodeRuneInString(after[size:]); size > 0 && wordRune(r) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' }
-
-func sign(r rune) bool { return r == '-' || r == '−' }
-
-// connector reports whether a character joins what is on both sides of it to
-// one name, number, date or address.
-func connector(r rune) bool { return strings.ContainsRune("-.,:/@+#%&=~'’", r) }

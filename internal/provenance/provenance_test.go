@@ -158,7 +158,9 @@ func TestNamesAreValues(t *testing.T) {
 }
 
 func capability(accepts map[string][]string) *events.Capability {
-	return &events.Capability{Effect: events.EffectWrite, AuthoritySources: accepts}
+	return &events.Capability{
+		Effect: events.EffectWrite, AuthoritySources: accepts, Input: events.JSON(`{"properties":{"to":{"properties":{"amount":{},"iban":{}}},"cc":{}}}`),
+	}
 }
 
 func TestOf(t *testing.T) {
