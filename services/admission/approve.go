@@ -41,7 +41,7 @@ func (c *candidate) items() (items []events.ApprovalItem, explicit bool) {
 func (c *candidate) approve(s State, in decider.Input) decider.Decision {
 	items, explicit := c.items()
 	material := c.ambiguous()
-	if len(items) == 0 && c.covered() && !material {
+	if len(items) == 0 && c.covered(in) && !material {
 		approved := &events.SpecApproved{
 			Formalization: c.formalization, Spec: c.specBody.Commitment, Approver: events.Approver{Policy: c.agent.PolicyName},
 			Way: events.ApprovalStanding, Authorization: c.standing(),
@@ -73,11 +73,16 @@ func (c *candidate) approve(s State, in decider.Input) decider.Decision {
 
 // covered reports whether every effect of the plan is within what the policy
 // approves without asking, or waits for the word that it needs: that of the
-// principal's own request, or a person's at dispatch.
-func (c *candidate) covered() bool {
+// principal's own request, or a person's at dispatch. What the policy of now
+// does not approve any more is not approved.
+func (c *candidate) covered(in decider.Input) bool {
+	now := in.Registry.Policy(c.agent.PolicyName)
+	standing := func(e events.Effect) bool {
+		return slices.Contains(c.agent.Policy.StandingApproval, e) && now != nil && slices.Contains(now.Definition.StandingApproval, e)
+	}
 	for i := range c.plan.Nodes {
 		n := &c.plan.Nodes[i]
-		if n.Effect == events.EffectNone || slices.Contains(c.agent.Policy.StandingApproval, n.Effect) {
+		if n.Effect == events.EffectNone || standing(n.Effect) {
 			continue
 		}
 		switch c.wordOf(n.ID) {
@@ -175,11 +180,11 @@ func pending(s State) *candidate {
 }
 
 // unconfirmed refuses a candidate of which the policy wants a use confirmed
-// today that the person was not asked about.
+// today that the person was not asked about, and will not be at its dispatch.
 func (c *candidate) unconfirmed(approval *events.ApprovalRequested) {
 	for i := range c.plan.Nodes {
 		id := c.plan.Nodes[i].ID
-		if c.confirm[id] && !slices.ContainsFunc(approval.Items, func(item events.ApprovalItem) bool { return item.Node == id }) {
+		if c.confirm[id] && c.wordOf(id) != wordDispatch && !slices.ContainsFunc(approval.Items, func(item events.ApprovalItem) bool { return item.Node == id }) {
 			c.add(events.CodeConfirmationMissing, fmt.Sprintf("plan.nodes[%d]", i), "the policy wants a person to confirm this use, and nobody was asked", "submit the request again")
 		}
 	}

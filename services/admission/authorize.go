@@ -70,7 +70,7 @@ func (c *candidate) authorizeNodes(s State, in decider.Input) {
 // executeInput is what policies see of the plan when they decide on a use.
 func (c *candidate) executeInput(s State, in decider.Input) policy.Input {
 	input := asPrincipal(in.Run, c.agent.Name, s.Sealed.Principal, s.Sealed.Roles)
-	input.Budget, input.Origin, input.Ambiguous = s.Sealed.Ceiling, c.origin, c.ambiguous()
+	input.Budget, input.Origin, input.Ambiguous = s.Sealed.Ceiling, c.shownOrigin(), c.ambiguous()
 	input.Effects = append([]events.Effect{events.EffectIntent}, c.checked.Effects...)
 	return input
 }

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"slices"
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/plan"
@@ -65,7 +66,7 @@ func (c *candidate) wordOf(id string) word {
 	n, _ := plan.Find(&c.plan, id)
 	capability, _ := c.agent.Capability(n.Capability)
 	mode := capability.Definition.Confirmation
-	if !c.confirm[id] && mode != events.ConfirmationRequired && provenance.Accepted(c.sources[id]) {
+	if !c.confirm[id] && mode != events.ConfirmationRequired && provenance.Accepted(c.sources[id]) && !c.unnamed(id, &capability.Definition) {
 		if mode == events.ConfirmationExplicit {
 			return wordOwn
 		}
@@ -75,6 +76,23 @@ func (c *candidate) wordOf(id string) word {
 		return wordPerson
 	}
 	return wordDispatch
+}
+
+// unnamed reports whether a write of which every argument bears authority names
+// nothing at all, in a plan that is not the principal's own: then it touches
+// what its capability takes by default, and nobody said so.
+func (c *candidate) unnamed(id string, definition *events.Capability) bool {
+	return c.origin != events.OriginExplicit && definition.Effect == events.EffectWrite && definition.AuthorityArguments == nil &&
+		!slices.ContainsFunc(c.sources[id], func(s events.ArgumentSource) bool { return s.Authority })
+}
+
+// shownOrigin is the origin as far as something shows it. Nothing shows that a
+// plan is inherited but the word of whoever proposed it.
+func (c *candidate) shownOrigin() events.Origin {
+	if c.origin == events.OriginExplicit {
+		return c.origin
+	}
+	return events.OriginInferred
 }
 
 // allWords says for every "node.argument" where it comes from.
