@@ -12,15 +12,22 @@ import (
 
 func TestText(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                            "",
-		"plain\n\ttext é 日本":          "plain\n\ttext é 日本",
-		"a\r\nb\rc":                   "a\nb␍c",
-		"\x1b[31mred\x07":             "␛[31mred␇",
-		"\x00\x7f\u009b":              "␀␡⟨U+009B⟩",
-		"a\u202eb\u2066c\u200bd":      "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d",
-		"tag \U000e0041\ufeff":        "tag ⟨U+E0041⟩⟨U+FEFF⟩",
-		"\xff a \xc3":                 "\uFFFD a \uFFFD",
-		"family 👩\u200d👧 می\u200cشود": "family 👩\u200d👧 می\u200cشود",
+		"":                       "",
+		"plain\n\ttext é 日本":     "plain\n\ttext é 日本",
+		"a\r\nb\rc":              "a\nb␍c",
+		"\x1b[31mred\x07":        "␛[31mred␇",
+		"\x00\x7f\u009b":         "␀␡⟨U+009B⟩",
+		"a\u202eb\u2066c\u200bd": "a⟨U+202E⟩b⟨U+2066⟩c⟨U+200B⟩d",
+		"tag \U000e0041\ufeff":   "tag ⟨U+E0041⟩⟨U+FEFF⟩",
+		// What nobody sees makes two texts look the same.
+		"bob\u200d@x bob\u200c@y":      "bob⟨U+200D⟩@x bob⟨U+200C⟩@y",
+		"\u200dbob":                    "⟨U+200D⟩bob",
+		"a\u034fb\u115fc\u1160d":       "a⟨U+034F⟩b⟨U+115F⟩c⟨U+1160⟩d",
+		"a\u3164b\uffa0c\ufe0f\u200dd": "a⟨U+3164⟩b⟨U+FFA0⟩c⟨U+FE0F⟩⟨U+200D⟩d",
+		"a\ufe0fb\u17b4c\U0001d173d":   "a⟨U+FE0F⟩b⟨U+17B4⟩c⟨U+1D173⟩d",
+		"⚠\ufe0f":                      "⚠\ufe0f",
+		"\xff a \xc3":                  "\uFFFD a \uFFFD",
+		"family 👩\u200d👧 می\u200cشود":  "family 👩\u200d👧 می\u200cشود",
 	} {
 		if got := wording.Text(text); got != want {
 			t.Errorf("Text(%q) = %q, want %q", text, got, want)

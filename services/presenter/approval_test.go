@@ -116,6 +116,52 @@ func TestApprovalOfWhatCannotBeSeen(t *testing.T) {
 	}
 }
 
+// Whatever the sizes of the parts, an action that is not shown exactly comes
+// with a warning, and how to answer is always there.
+func TestNothingIsLeftOutOfAnApprovalInSilence(t *testing.T) {
+	for size := range 8 {
+		a := request(t, `{"text":"`+strings.Repeat("x", 108_000+251*size)+`"}`)
+		for i := range 255 {
+			item := a.Items[0]
+			if i >= 7 {
+				item.Arguments = body(t, `{"text":"`+strings.Repeat("y", 100*size)+`"}`)
+			}
+			a.Items = append(a.Items, item)
+		}
+		_, s := present(t, a)
+		text := s.text()
+		if s.OmittedBlocks > 0 && !strings.Contains(text, "Not every action is shown") {
+			t.Errorf("%d: %d parts are left out in silence", size, s.OmittedBlocks)
+		}
+		if !strings.Contains(text, "counts for exactly these actions") {
+			t.Errorf("%d: how to answer is left out", size)
+		}
+	}
+}
+
+// Characters that look like others, or that a screen puts in another order, are
+// pointed out.
+func TestApprovalPointsOutLookalikes(t *testing.T) {
+	for value, want := range map[string]string{
+		`"ann@example.org"`:                     "",
+		`"Grüße an Анна, 日本 and Ολγα"`:          "",
+		`"p\u0430ypal@example.org"`:             "U+0430",
+		`["x",{"to":"\u0440\u0430\u0443.com"}]`: "U+0440",
+		`{"\u0430nn":1}`:                        "U+0430",
+		`"bob\uff20example.org"`:                "U+FF20",
+		`"/srv/\u05d0/1/2"`:                     "U+05D0",
+		`"a\u00a0b"`:                            "U+00A0",
+		`"a\u2800b"`:                            "U+2800",
+		`"example\u2024org"`:                    "U+2024",
+	} {
+		_, s := present(t, request(t, `{"note":`+value+`}`))
+		got := s.text()
+		if warned := strings.Contains(got, "Look closely"); warned != (want != "") || !strings.Contains(got, want) {
+			t.Errorf("%s: warned %v, want %q", value, warned, want)
+		}
+	}
+}
+
 func TestApprovalIsPresentedOnce(t *testing.T) {
 	a := request(t, `{}`)
 	p, _ := present(t, a)
