@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"example.org/mandate/events"
@@ -24,11 +25,17 @@ func Text(text string) string {
 	var b strings.Builder
 	b.Grow(len(text) + 16)
 	b.WriteString(text[:start])
+	previous := none
+	if start > 0 {
+		previous, _ = utf8.DecodeLastRuneInString(text[:start])
+	}
 	for i := start; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
+		kept := false
 		switch {
 		case r == '\r' && strings.HasPrefix(text[i:], "\r\n"):
-		case safe(r, size):
+		case safe(previous, r, size):
+			kept = true
 			b.WriteString(text[i : i+size])
 		case r == utf8.RuneError && size <= 1:
 			b.WriteRune(utf8.RuneError)
@@ -38,6 +45,9 @@ func Text(text string) string {
 			b.WriteRune(0x2421)
 		default:
 			fmt.Fprintf(&b, "⟨U+%04X⟩", r)
+		}
+		if previous = none; kept {
+			previous = r
 		}
 		i += size
 	}
@@ -50,21 +60,28 @@ func Line(text string) string {
 }
 
 func firstUnsafe(text string) int {
+	previous := none
 	for i := 0; i < len(text); {
 		if c := text[i]; c >= 0x20 && c < 0x7f || c == '\n' || c == '\t' {
+			previous = rune(c)
 			i++
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if !safe(r, size) {
+		if !safe(previous, r, size) {
 			return i
 		}
+		previous = r
 		i += size
 	}
 	return -1
 }
 
-func safe(r rune, size int) bool {
+// none is what is before the first character of a text.
+const none rune = -1
+
+// safe reports whether a character can be shown as it is after another one.
+func safe(previous, r rune, size int) bool {
 	switch {
 	case r == '\n' || r == '\t':
 		return true
@@ -72,10 +89,20 @@ func safe(r rune, size int) bool {
 		return false
 	case r == 0xad, r == 0x61c, r == 0x180e, r == 0x200b, r == 0x200e, r == 0x200f, r >= 0x2028 && r <= 0x202e:
 		return false
-	case r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0xfff9 && r <= 0xfffb, r >= 0xe0000 && r <= 0xe0fff:
+	case r >= 0x2060 && r <= 0x206f, r == 0xfeff, r >= 0xfff9 && r <= 0xfffb, r >= 0x1d173 && r <= 0x1d17a, r >= 0xe0000 && r <= 0xe0fff:
 		return false
+	case r == 0x200c, r == 0x200d:
+		return shapes(previous)
+	case unicode.Is(unicode.Variation_Selector, r):
+		return unicode.In(previous, unicode.So, unicode.Sm)
 	}
-	return true
+	return !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+}
+
+// shapes reports whether what is drawn after a character depends on a joiner:
+// in scripts that are written so, and in pictures. Elsewhere nobody sees one.
+func shapes(r rune) bool {
+	return r >= 0x600 && r < 0x1d00 && (unicode.IsLetter(r) || unicode.IsMark(r)) || r == 0xfe0f || unicode.In(r, unicode.So, unicode.Sk)
 }
 
 // Outcome says how one result ended.

@@ -16,9 +16,14 @@ import (
 // every argument and where its value is from, and how to answer.
 func presentApproval(in decider.Input, a *events.ApprovalRequested) ([]events.Payload, error) {
 	p := &approval{composer: newComposer(in.Run.Run, "Approval needed: "+nodes(a)), a: a}
+	p.left, p.reserved = p.left-answerBytes, answerBlocks
 	p.opening()
 	for i := range a.Items {
 		p.item(&a.Items[i])
+	}
+	p.left, p.reserved = p.left+answerBytes, 0
+	if p.document.OmittedBlocks > 0 {
+		p.add(p.inexact("Not every action is shown."))
 	}
 	p.answer()
 	body, err := seal(&p.document)
@@ -29,6 +34,13 @@ func presentApproval(in decider.Input, a *events.ApprovalRequested) ([]events.Pa
 		Interaction: a.Approval, Kind: events.InteractionApproval, Digest: a.Digest, Document: body, Approvers: a.Approvers, Expires: a.Expires,
 	}}, nil
 }
+
+// What is kept free for how to answer, and for the warning that not everything
+// is shown.
+const (
+	answerBytes  = 32 << 10
+	answerBlocks = 4
+)
 
 // approval composes the document of one approval.
 type approval struct {
@@ -87,6 +99,10 @@ func (p *approval) arguments(item *events.ApprovalItem) []events.Block {
 	if json.Unmarshal(content, &members) != nil {
 		return []events.Block{p.inexact("The arguments cannot be read.")}
 	}
+	var blocks []events.Block
+	if found := lookalikes(members); len(found) > 0 {
+		blocks = append(blocks, lookClosely(found))
+	}
 	g := newGrid("Arguments", "argument", "exact value", "where it is from")
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		from, known := item.Sources[name]
@@ -96,7 +112,7 @@ func (p *approval) arguments(item *events.ApprovalItem) []events.Block {
 		g.row(name, string(members[name]), line(from, wordBytes))
 	}
 	text := prefix(string(content), argumentBytes)
-	blocks := []events.Block{g.block(), {Code: &events.CodeBlock{Language: "json", Text: text, TotalBytes: int64(len(content))}}}
+	blocks = append(blocks, g.block(), events.Block{Code: &events.CodeBlock{Language: "json", Text: text, TotalBytes: int64(len(content))}})
 	if len(text) < len(content) {
 		blocks = append(blocks, p.inexact("The arguments are not shown whole."))
 	}

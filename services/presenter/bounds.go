@@ -31,6 +31,7 @@ const (
 type composer struct {
 	document events.Document
 	left     int
+	reserved int // blocks that are kept free for what follows
 }
 
 func newComposer(run, title string) *composer {
@@ -57,7 +58,7 @@ func (c *composer) fits(blocks []events.Block) bool {
 		}
 		size += len(data) + 1
 	}
-	if size > c.left || len(c.document.Blocks)+len(blocks) > events.MaxDocumentBlocks-1 {
+	if size > c.left || len(c.document.Blocks)+len(blocks) > events.MaxDocumentBlocks-1-c.reserved {
 		return false
 	}
 	c.left -= size
