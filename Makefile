@@ -101,8 +101,9 @@ corpus: ## Run everything in the sets of outside data (MANDATE_DATA), not only a
 	MANDATE_CORPUS=all $(GO) test -count=1 ./test/corpus/...
 
 .PHONY: simulate
-simulate: ## Run SCHEDULES seeded schedules of faults through all five services
+simulate: ## Run SCHEDULES seeded schedules of faults through all five services, and as many hostile sequences through admission
 	$(GO) test -count=1 ./test/simulation -schedules $(SCHEDULES) -time-box 8m
+	$(GO) test -count=1 ./services/admission -run 'TestNoSequenceAdmits' -rapid.checks $(SCHEDULES)
 
 .PHONY: fuzz-short
 fuzz-short: ## Run every fuzz target on some thousand inputs (FUZZTIME)
