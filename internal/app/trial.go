@@ -32,14 +32,18 @@ type PolicyChange struct {
 
 // PolicyTrial is what became of recorded decisions under a candidate policy.
 type PolicyTrial struct {
-	Decisions int            `json:"decisions"` // taken again
-	Changes   []PolicyChange `json:"changes"`
-	Skipped   []string       `json:"skipped"` // what could not be taken again, and why
+	Decisions int `json:"decisions"` // taken again
+	// Registered counts the runs that a policy of the candidate's name was
+	// registered for. Without one the candidate takes no part in anything.
+	Registered int            `json:"registered"`
+	Changes    []PolicyChange `json:"changes"`
+	Skipped    []string       `json:"skipped"` // what could not be taken again, and why
 }
 
 // Add adds the trial of another run.
 func (t *PolicyTrial) Add(other *PolicyTrial) {
 	t.Decisions += other.Decisions
+	t.Registered += other.Registered
 	t.Changes = append(t.Changes, other.Changes...)
 	t.Skipped = append(t.Skipped, other.Skipped...)
 }
@@ -84,12 +88,27 @@ func (c *Candidate) Try(data []byte) (*PolicyTrial, error) {
 		return nil, err
 	}
 	t := &trial{candidate: c, views: c.views(history.Registry), result: &PolicyTrial{Changes: []PolicyChange{}, Skipped: []string{}}, run: history.Run, asked: map[string]events.Digest{}}
+	if c.registered(history.Registry) {
+		t.result.Registered = 1
+	}
 	for i := range history.Recorded {
 		if !t.step(&history.Recorded[i]) {
 			break // from here on the run would have been another one
 		}
 	}
 	return t.result, nil
+}
+
+// registered reports whether a policy of the candidate's name is in a registry.
+func (c *Candidate) registered(commits []*events.Commit) bool {
+	for _, commit := range commits {
+		for i := range commit.Events {
+			if p, ok := commit.Events[i].Data.(*events.PolicyApplied); ok && p.Name == c.Name {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // views are the registry at every epoch, with the candidate in the place of

@@ -145,6 +145,9 @@ func (c *cli) try(ctx context.Context, candidate *app.Candidate, runs []string) 
 	for _, skipped := range out.Skipped {
 		c.note("skipped " + skipped)
 	}
+	if out.Runs > 0 && out.Registered == 0 {
+		c.note("no policy " + candidate.Name + " was registered for these runs, so it decides nothing there; see mandate get policies for the names")
+	}
 	c.note(strconv.Itoa(len(out.Changes)) + " of " + strconv.Itoa(out.Decisions) + " decisions about " + strconv.Itoa(out.Runs) + " runs would change")
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"example.org/mandate/events"
@@ -72,12 +73,47 @@ func compileCapability(name string, d events.Capability) (*Capability, []events.
 	if c.Output, err = schema.Compile(d.Output); err != nil {
 		add(events.CodeResourceInvalid, "spec.output", err.Error(), "write a JSON Schema")
 	}
+	if c.Input != nil {
+		found = append(found, unknownArguments(d, c.Input)...)
+	}
 	definition, err := canon.JSON(d)
 	if err != nil {
 		add(events.CodeResourceInvalid, "spec", err.Error(), "correct the definition")
 	}
 	c.Digest = DigestOf(events.KindCapability, name, definition)
 	return c, found
+}
+
+// placeholder is what a command or directory replaces by an argument.
+var placeholder = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_.-]*)\}`)
+
+// unknownArguments finds names of arguments that the input schema can never
+// have. Otherwise a typing error in authority_arguments would take the
+// authority from the argument that was meant, and one in a command would only
+// show when an action is dispatched.
+func unknownArguments(d events.Capability, input *schema.Schema) []events.Diagnostic {
+	var found []events.Diagnostic
+	check := func(path, name string) {
+		if closed, listed := input.Closed(name); closed && !listed {
+			found = append(found, diagnostic(events.CodeResourceInvalid, path, fmt.Sprintf("the input schema has no argument %.80q", name), "name a property of spec.input"))
+		}
+	}
+	for i, name := range d.AuthorityArguments {
+		check(fmt.Sprintf("spec.authority_arguments[%d]", i), name)
+	}
+	if d.Provider.Process == nil {
+		return found
+	}
+	templates := func(path, text string) {
+		for _, match := range placeholder.FindAllStringSubmatch(text, -1) {
+			check(path, match[1])
+		}
+	}
+	for i, element := range d.Provider.Process.Command {
+		templates(fmt.Sprintf("spec.provider.process.command[%d]", i), element)
+	}
+	templates("spec.provider.process.directory", d.Provider.Process.Directory)
+	return found
 }
 
 // factProblems checks who provides the facts that the agent's capabilities

@@ -19,6 +19,7 @@ func TestCheckCapability(t *testing.T) {
 	if found := check(t, events.KindCapability, "look", cases.Capability(events.EffectRead, events.ConfirmationNone)); len(found) > 0 {
 		t.Fatal(found)
 	}
+	closed := events.JSON(`{"type":"object","properties":{"target":{"type":"string"}},"additionalProperties":false}`)
 	for name, test := range map[string]struct {
 		change func(*events.Capability)
 		code   events.Code
@@ -42,9 +43,22 @@ func TestCheckCapability(t *testing.T) {
 		},
 		"no provider":   {func(c *events.Capability) { c.Provider = events.ProviderBinding{} }, events.CodeResourceInvalid, "spec.provider", []string{"IK-1.15", "IK-1.16"}},
 		"two providers": {func(c *events.Capability) { c.Provider.MCP = &events.MCPBinding{} }, events.CodeResourceInvalid, "spec.provider", nil},
-		"no timeout":    {func(c *events.Capability) { c.TimeoutMillis = 0 }, events.CodeResourceInvalid, "spec.timeout_millis", nil},
-		"endless":       {func(c *events.Capability) { c.TimeoutMillis = registry.MaxTimeoutMillis + 1 }, events.CodeResourceInvalid, "spec.timeout_millis", nil},
-		"no output":     {func(c *events.Capability) { c.OutputBytes = 0 }, events.CodeResourceInvalid, "spec.output_bytes", nil},
+		"authority of nothing": {
+			func(c *events.Capability) { c.Input, c.AuthorityArguments = closed, []string{"target", "targt"} }, events.CodeResourceInvalid, "spec.authority_arguments[1]", nil,
+		},
+		"command of nothing": {
+			func(c *events.Capability) {
+				c.Input, c.Provider = closed, events.ProviderBinding{Process: &events.ProcessBinding{Command: []string{"a", "-x={target}", "{ {targt}"}, Output: "text"}}
+			}, events.CodeResourceInvalid, "spec.provider.process.command[2]", nil,
+		},
+		"directory of nothing": {
+			func(c *events.Capability) {
+				c.Input, c.Provider = closed, events.ProviderBinding{Process: &events.ProcessBinding{Command: []string{"a"}, Directory: "{targt}", Output: "text"}}
+			}, events.CodeResourceInvalid, "spec.provider.process.directory", nil,
+		},
+		"no timeout": {func(c *events.Capability) { c.TimeoutMillis = 0 }, events.CodeResourceInvalid, "spec.timeout_millis", nil},
+		"endless":    {func(c *events.Capability) { c.TimeoutMillis = registry.MaxTimeoutMillis + 1 }, events.CodeResourceInvalid, "spec.timeout_millis", nil},
+		"no output":  {func(c *events.Capability) { c.OutputBytes = 0 }, events.CodeResourceInvalid, "spec.output_bytes", nil},
 		"endless output": {
 			func(c *events.Capability) { c.OutputBytes = registry.MaxOutputBytes + 1 }, events.CodeResourceInvalid, "spec.output_bytes", nil,
 		},

@@ -77,6 +77,14 @@ func compare(a, b Entry) int {
 
 func rank(owner events.Owner) int { return slices.Index(events.Owners(), owner) }
 
+// because adds a reason, if one was given.
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + reason
+}
+
 func summary(p events.Payload) string {
 	switch e := p.(type) {
 	case *events.Submitted:
@@ -84,7 +92,7 @@ func summary(p events.Payload) string {
 	case *events.CancelRequested:
 		return e.Principal.ID + " asked to cancel"
 	case *events.ApprovalDecided:
-		return e.Principal.ID + ": " + string(e.Decision)
+		return e.Principal.ID + ": " + string(e.Decision) + because(e.Reason)
 	case *events.RunSealed:
 		return "sealed for " + e.Agent.Name + " under " + e.Policy.Name + " at epoch " + strconv.FormatUint(e.Epoch, 10)
 	case *events.RunRejected:
@@ -94,7 +102,10 @@ func summary(p events.Payload) string {
 	case *events.PlanProposed:
 		return "candidate " + strconv.Itoa(e.Attempt)
 	case *events.ApprovalRequested:
-		return strconv.Itoa(len(e.Items)) + " uses wait for a person: " + e.Reason
+		if len(e.Items) == 1 {
+			return "1 use waits for a person" + because(e.Reason)
+		}
+		return strconv.Itoa(len(e.Items)) + " uses wait for a person" + because(e.Reason)
 	case *events.SpecApproved:
 		if e.Approver.Principal != nil {
 			return "by " + e.Approver.Principal.ID

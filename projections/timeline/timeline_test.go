@@ -59,3 +59,18 @@ func TestInterleavingsGiveTheSameTimeline(t *testing.T) {
 		}
 	})
 }
+
+// Whoever looks at a run reads why a person decided as they did.
+func TestReasonsAreShown(t *testing.T) {
+	for want, payload := range map[string]events.Payload{
+		"ann: deny: not today":            &events.ApprovalDecided{Principal: cases.Person(), Decision: events.DecisionDeny, Reason: "not today"},
+		"ann: approve":                    &events.ApprovalDecided{Principal: cases.Person(), Decision: events.DecisionApprove},
+		"1 use waits for a person: large": &events.ApprovalRequested{Items: make([]events.ApprovalItem, 1), Reason: "large"},
+		"2 uses wait for a person: large": &events.ApprovalRequested{Items: make([]events.ApprovalItem, 2), Reason: "large"},
+	} {
+		v := timeline.Apply(timeline.View{}, cases.Commit(events.OwnerRequest, 1, payload))
+		if len(v.Entries) != 1 || v.Entries[0].Summary != want {
+			t.Errorf("%+v, want %q", v.Entries, want)
+		}
+	}
+}

@@ -140,8 +140,13 @@ func TestApprovalDigestBindsEverything(t *testing.T) {
 func TestDenial(t *testing.T) {
 	req.Covers(t, "C3-RUN-002.d2", "C3-RUN-005.h1")
 	d, a := pending(t)
-	decision := d.Do(t, d.asked(cases.Start+10*cases.Second, answer(a, events.DecisionDeny)))
+	no := answer(a, events.DecisionDeny)
+	no.Reason = "not today"
+	decision := d.Do(t, d.asked(cases.Start+10*cases.Second, no))
 	denied := cases.Want[*events.SpecDenied](t, decision.Events)
+	if denied.Diagnostic.Message != "a person denied the approval: not today" {
+		t.Errorf("whoever asked reads %q", denied.Diagnostic.Message)
+	}
 	if len(decision.Events) != 1 || denied.Tag != events.TagRejected || denied.Diagnostic.Code != events.CodeApprovalDenied || *denied.Principal != cases.Person() {
 		t.Fatalf("%+v", denied)
 	}

@@ -146,7 +146,7 @@ func decideApproval(s State, in decider.Input, e *events.ApprovalDecided) (decid
 	if e.Decision != events.DecisionApprove {
 		return decider.Decision{Work: []decider.Work{clear}, Events: []events.Payload{&events.SpecDenied{
 			Formalization: s.Pending.Formalization, Approval: e.Approval, Principal: &e.Principal, Tag: events.TagRejected,
-			Diagnostic: events.Diagnostic{Code: events.CodeApprovalDenied, Message: "a person denied the approval", Action: "change the request and submit it again"},
+			Diagnostic: events.Diagnostic{Code: events.CodeApprovalDenied, Message: because("a person denied the approval", e.Reason), Action: "change the request and submit it again"},
 			Request:    s.Sealed.Request, Spec: s.Pending.Spec, Consumed: consumed(s, in), Heads: decider.Heads(s.Heads, in.Commit),
 		}}}, nil
 	}

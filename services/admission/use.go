@@ -85,6 +85,14 @@ func (c *candidate) unusable(s State, in decider.Input, e *events.ConfirmationNe
 	}
 }
 
+// because adds the reason that a person gave, for whoever asked.
+func because(message, reason string) string {
+	if reason == "" {
+		return message
+	}
+	return message + ": " + reason
+}
+
 // decideApprovedUse takes a person's decision on a use.
 func decideApprovedUse(s State, in decider.Input, e *events.ApprovalDecided, asked *events.ApprovalRequested) (decider.Decision, error) {
 	switch {
@@ -114,7 +122,7 @@ func decideApprovedUse(s State, in decider.Input, e *events.ApprovalDecided, ask
 	}
 	if e.Decision != events.DecisionApprove {
 		return denied(&e.Principal, events.Diagnostic{
-			Code: events.CodeApprovalDenied, Message: "a person denied the use of " + item.Capability.Name, Action: "change the request and submit it again",
+			Code: events.CodeApprovalDenied, Message: because("a person denied the use of "+item.Capability.Name, e.Reason), Action: "change the request and submit it again",
 		})
 	}
 	waits := &events.ConfirmationNeeded{

@@ -162,7 +162,7 @@ func (d *draft) revalidate(n events.AdmittedNode) (*registry.Capability, events.
 		return refuse(events.HaltRevoked, diagnostic(events.CodeLeaseExpired, "the lease of the revision expired", "submit the request again"))
 	}
 	if reason, revoked := in.Registry.Revoked(n.Capability.Name); revoked {
-		return refuse(events.HaltRevoked, diagnostic(events.CodeCapabilityRevoked, "the capability "+n.Capability.Name+" was revoked: "+reason, "use another capability"))
+		return refuse(events.HaltRevoked, revocation(n.Capability.Name, reason))
 	}
 	agent, ok := in.Registry.Compiled(admitted.Agent.Digest)
 	if !ok {

@@ -176,3 +176,13 @@ func TestReplayAfterExpiryGrantsNothing(t *testing.T) {
 		t.Fatalf("called %v", got)
 	}
 }
+
+// A revocation without a reason leaves no hole in the message.
+func TestRevocationWithoutAReason(t *testing.T) {
+	x, _ := started(t, cases.Request(cases.Plan(cases.Node("b", "scan", events.EffectRead))))
+	x.view = cases.Evolve(x.view, &events.CapabilityRevoked{Name: "scan", Principal: cases.Person()})
+	d := x.Do(t, cases.Changed(x.at, x.view))
+	if got := cases.Want[*events.ExecutionHalting](t, d.Events).Diagnostic.Message; got != "the capability scan was revoked" {
+		t.Errorf("it says %q", got)
+	}
+}

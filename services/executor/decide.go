@@ -110,10 +110,19 @@ func (d *draft) revoked() {
 	}
 	for _, a := range d.state.inFlight() {
 		if reason, revoked := d.in.Registry.Revoked(a.Capability.Name); revoked {
-			d.halt(events.HaltRevoked, diagnostic(events.CodeCapabilityRevoked, "the capability "+a.Capability.Name+" was revoked: "+reason, "use another capability"))
+			d.halt(events.HaltRevoked, revocation(a.Capability.Name, reason))
 			d.Work = append(d.Work, decider.StopCall{Key: a.ID})
 		}
 	}
+}
+
+// revocation says that a capability was revoked, and why if a reason was given.
+func revocation(name, reason string) events.Diagnostic {
+	message := "the capability " + name + " was revoked"
+	if reason != "" {
+		message += ": " + reason
+	}
+	return diagnostic(events.CodeCapabilityRevoked, message, "use another capability")
 }
 
 func (d *draft) halt(cause events.HaltCause, why events.Diagnostic) {

@@ -285,18 +285,21 @@ func TestPolicyTest(t *testing.T) {
 	says(mandate(t, s.address, policy(""), "policy", "test", "-f", "-", "--against", run).want(t, 0), "0 of 2 decisions about 1 runs")
 	says(mandate(t, s.address, frozen, "policy", "test", "-f", "-", "--since", "1h").want(t, 0, run, "frozen", "plan rejected MD-1122", "not now"), "1 of 2 decisions")
 	tried := read[struct {
-		Policy    string             `json:"policy"`
-		Runs      int                `json:"runs"`
-		Decisions int                `json:"decisions"`
-		Changes   []app.PolicyChange `json:"changes"`
-		Skipped   []string           `json:"skipped"`
+		Policy     string             `json:"policy"`
+		Runs       int                `json:"runs"`
+		Decisions  int                `json:"decisions"`
+		Registered int                `json:"registered"`
+		Changes    []app.PolicyChange `json:"changes"`
+		Skipped    []string           `json:"skipped"`
 	}](t, mandate(t, s.address, frozen, "policy", "test", "-f", "-", "--against", run, "-o", "json").want(t, 0).stdout)
-	if tried.Policy != "release" || tried.Runs != 1 || len(tried.Changes) != 1 || tried.Changes[0].Rule != "frozen" || tried.Changes[0].Run != run {
+	if tried.Policy != "release" || tried.Runs != 1 || tried.Registered != 1 || len(tried.Changes) != 1 || tried.Changes[0].Rule != "frozen" || tried.Changes[0].Run != run {
 		t.Errorf("tried %+v", tried)
 	}
 	wrong := policy("  rules:\n    - id: frozen\n      operation: execute\n      when: capability.nom == 'go.test'\n      decision: deny\n")
 	says(mandate(t, s.address, wrong, "policy", "test", "-f", "-", "--against", run).want(t, 1), "standard input:17", "line 1, column 11: undeclared reference to 'capability.nom'")
 	says(mandate(t, s.address, wrong, "apply", "-f", "-").want(t, 1), "standard input:17", "capability.nom")
+	renamed := strings.Replace(policy(""), "name: ", "name: un", 1)
+	says(mandate(t, s.address, renamed, "policy", "test", "-f", "-", "--against", run).want(t, 0), "was registered for these runs")
 	says(mandate(t, s.address, frozen, "policy", "test", "-f", "-").want(t, 1), "--against")
 	// Nothing was applied.
 	mandate(t, s.address, "", "get", "policy", "release", "-o", "yaml").want(t, 0, "version: 1")

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -167,14 +168,43 @@ func (d *Document) check() error {
 	e := &Error{Source: d.Source, Line: find(d.spec, pointer).Line, Action: "correct the value"}
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		e.Message, e.Action = "unknown member "+d.Kind+".spec"+pointer, "see the documentation of "+d.Kind
+		e.Message, e.Action = "unknown member "+d.Kind+".spec"+pointer, "docs/protocol/schemas/"+schemaFile(d.Kind)+" has the members"
 		e.Line = d.keyLine(pointer)
 	case semantic.JSONKind != 0 && semantic.GoType != nil:
-		e.Message = d.Kind + ".spec" + pointer + ": a JSON " + semantic.JSONKind.String() + " cannot be a " + semantic.GoType.String()
+		e.Message = d.Kind + ".spec" + pointer + ": it is a JSON " + semantic.JSONKind.String() + wanted(semantic.GoType)
 	default:
 		e.Message = d.Kind + ".spec" + pointer + ": " + strings.Join(strings.Fields(err.Error()), " ")
 	}
 	return e
+}
+
+// schemaFile is the file of the schema of the specification of a kind.
+func schemaFile(kind string) string {
+	if kind == KindIntentRequest {
+		kind = "intent-request"
+	}
+	return "document." + strings.ToLower(kind) + ".json"
+}
+
+// wanted says what has to be in the place of a value of a Go type.
+func wanted(t reflect.Type) string {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return ", not an object"
+	case reflect.Slice, reflect.Array:
+		return ", not a list"
+	case reflect.String:
+		return ", not a text"
+	case reflect.Bool:
+		return ", not true or false"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		return ", not a whole number"
+	default:
+		return ", which cannot be there"
+	}
 }
 
 // keyLine is the line of the member that a pointer names.

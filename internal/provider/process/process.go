@@ -129,7 +129,7 @@ func (p *Provider) prepare(invocation capability.Invocation) (call, *capability.
 	}
 	adapt, ok := adapterFor(binding.Output)
 	if !ok {
-		return refuse(events.CodeProviderMissing, "there is no adapter for the capability's output")
+		return refuse(events.CodeProviderMissing, fmt.Sprintf("there is no adapter for the output %.80q of the capability", binding.Output))
 	}
 	arguments, err := provider.DecodeArguments(invocation.Arguments)
 	if err != nil {
