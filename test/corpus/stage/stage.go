@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -43,6 +44,8 @@ type World interface {
 // Stage is one journal with admission, executor, evaluator and presenter.
 type Stage struct {
 	Journal *memory.Journal
+	// LastFirst ends calls in the reverse order of their dispatch.
+	LastFirst bool
 
 	sealer *sealing.Sealer
 	intake *intake.Intake
@@ -129,6 +132,17 @@ func (s *Stage) Submit(ctx context.Context, r *events.IntentRequest) (string, er
 	return run, s.Settle(ctx)
 }
 
+// Again submits a request for a run that was submitted before, as a client does
+// that does not know, and reports whether it joined that run.
+func (s *Stage) Again(ctx context.Context, run string, r *events.IntentRequest) (joined bool, err error) {
+	s.now = s.now.Add(time.Second)
+	submitted, err := s.intake.Submit(ctx, Tenant, run, User, r)
+	if err != nil {
+		return false, err
+	}
+	return submitted.Joined, s.Settle(ctx)
+}
+
 // Proposal is what the interpreter says.
 type Proposal struct {
 	Formalization string
@@ -192,8 +206,12 @@ func (s *Stage) Settle(ctx context.Context) error {
 			moved = moved || m
 		}
 		if len(s.calls) > 0 {
-			call := s.calls[0]
-			s.calls = s.calls[1:]
+			next := 0
+			if s.LastFirst {
+				next = len(s.calls) - 1
+			}
+			call := s.calls[next]
+			s.calls = slices.Delete(s.calls, next, next+1)
 			call()
 			moved = true
 		}
