@@ -302,6 +302,7 @@ func TestIncidents(t *testing.T) {
 
 // The model's next answer fails, and what it wants then is what was done.
 func modelFailsLater(t *testing.T, p *play) {
+	t.Helper()
 	run, plan := p.start(t)
 	p.propose(t, run, plan, 2)
 	p.holds(t)
@@ -309,6 +310,7 @@ func modelFailsLater(t *testing.T, p *play) {
 
 // A client that does not know asks again, with the same identity.
 func askedAgain(t *testing.T, p *play) {
+	t.Helper()
 	run, plan := p.start(t)
 	joined, err := p.stage.Again(t.Context(), run, p.request())
 	if err != nil || !joined {
@@ -319,6 +321,7 @@ func askedAgain(t *testing.T, p *play) {
 }
 
 func answerIsLost(t *testing.T, p *play) {
+	t.Helper()
 	run, _ := p.start(t)
 	p.holds(t)
 	if c := p.stage.Conclusion(t.Context(), run); c == nil || c.Tag != events.TagIndeterminate {
@@ -327,6 +330,7 @@ func answerIsLost(t *testing.T, p *play) {
 }
 
 func nobodyAnswers(t *testing.T, p *play) {
+	t.Helper()
 	run, _ := p.start(t)
 	p.holds(t)
 	if asked := p.stage.Asked(t.Context(), run); int64(len(asked)) != number(t, p.Must["interactions_opened"]) {
@@ -335,6 +339,7 @@ func nobodyAnswers(t *testing.T, p *play) {
 }
 
 func declaredByTheOperator(t *testing.T, p *play) {
+	t.Helper()
 	run, _ := p.start(t)
 	p.holds(t)
 	if asked := p.stage.Asked(t.Context(), run); len(asked) > 0 {
@@ -343,6 +348,7 @@ func declaredByTheOperator(t *testing.T, p *play) {
 }
 
 func oneOfTwoFails(t *testing.T, p *play) {
+	t.Helper()
 	run, _ := p.start(t)
 	settled := map[string]string{}
 	for _, payload := range p.stage.Payloads(t.Context(), run, events.OwnerExecutor) {
@@ -362,6 +368,7 @@ func oneOfTwoFails(t *testing.T, p *play) {
 }
 
 func lastFirst(t *testing.T, p *play) {
+	t.Helper()
 	p.stage.LastFirst = true
 	run, _ := p.start(t)
 	var pairing map[string]int
@@ -388,6 +395,7 @@ func lastFirst(t *testing.T, p *play) {
 // nested lets every run ask for more runs, as deep as it goes: each draws on
 // what the first has.
 func nested(t *testing.T, p *play) {
+	t.Helper()
 	total, each := p.Input.Budget["cost_micro"], p.Input.Budget["child_cost_micro"]
 	ledger, err := budget.NewLedger(events.Limits{CostMicros: total, CostUnit: "usd"})
 	if err != nil {
@@ -414,6 +422,7 @@ func nested(t *testing.T, p *play) {
 }
 
 func beside(t *testing.T, p *play) {
+	t.Helper()
 	ledger, err := budget.NewLedger(events.Limits{CostMicros: p.Input.Budget["cost_micro"], CostUnit: "usd"})
 	if err != nil {
 		t.Fatal(err)
