@@ -129,13 +129,15 @@ func (s *server) runEvents(c *call) error {
 	defer closed()
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	if c.URL.Query().Get("follow") == "false" {
+		// The view may be behind in one stream and not in another: an answer
+		// that ends has to look at them all.
+		return s.sendChains(st, key, runOwners())
+	}
 	for {
 		changed := s.o.Views.Changed()
 		if err := s.sendNews(st, key); err != nil {
 			return err
-		}
-		if c.URL.Query().Get("follow") == "false" {
-			return nil
 		}
 		select {
 		case <-changed:
@@ -149,18 +151,21 @@ func (s *server) runEvents(c *call) error {
 	}
 }
 
-// sendNews sends what was recorded about a run since the stream's cursor: each
-// chain in its order, the chains merged by time.
+// sendNews sends what a view has of a run since the stream's cursor.
 func (s *server) sendNews(st *stream, key projector.Key) error {
 	v, err := s.o.Views.View(st.c.Context(), key)
 	if err != nil {
 		return err
 	}
+	behind := slices.DeleteFunc(runOwners(), func(owner events.Owner) bool { return v.Positions[owner] <= st.at[owner] })
+	return s.sendChains(st, key, behind)
+}
+
+// sendChains sends what some services recorded about a run since the stream's
+// cursor: each chain in its order, the chains merged by time.
+func (s *server) sendChains(st *stream, key projector.Key, owners []events.Owner) error {
 	chains := map[events.Owner][]events.Commit{}
-	for _, owner := range runOwners() {
-		if v.Positions[owner] <= st.at[owner] {
-			continue
-		}
+	for _, owner := range owners {
 		records, err := s.o.Streams.Load(st.c.Context(), events.Subject{Owner: owner, Tenant: key.Tenant, Run: key.Run}, st.at[owner])
 		if err != nil {
 			return fmt.Errorf("read chain of %s: %w", owner, err)

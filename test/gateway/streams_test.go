@@ -73,9 +73,17 @@ func TestRunEventsResume(t *testing.T) {
 	run := g.submit("private words", false)
 	g.await(run, done)
 	whole := g.history(run, "")
-	tl := into[timeline.View](t, g.get("/v1/runs/"+run+"/timeline"), http.StatusOK)
-	if len(ids(whole)) != tl.Total {
-		t.Errorf("%d events in the stream, %d in the timeline", len(ids(whole)), tl.Total)
+	// The timeline may still be behind the streams.
+	deadline := time.Now().Add(patience)
+	for {
+		tl := into[timeline.View](t, g.get("/v1/runs/"+run+"/timeline"), http.StatusOK)
+		if len(ids(whole)) == tl.Total {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d events in the stream, %d in the timeline", len(ids(whole)), tl.Total)
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
 	for i, m := range whole {
 		rest := g.history(run, m.id)
