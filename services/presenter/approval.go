@@ -72,7 +72,11 @@ func (p *approval) item(item *events.ApprovalItem) {
 		{Key: "capability", Value: reference(item.Capability)},
 		{Key: "definition", Value: line(string(item.Definition), wordBytes)},
 		{Key: "effect", Value: line(string(item.Effect), wordBytes)},
-	}, Total: 4}
+	}}
+	if by := item.Authorization; by != nil && by.Verdict == events.PolicyConfirm && by.Rule != "" {
+		what.Entries = append(what.Entries, events.KeyValue{Key: "asked by the rule", Value: line(by.Rule, wordBytes)})
+	}
+	what.Total = len(what.Entries)
 	title := heading(1, line(item.Node+": "+reference(item.Capability), titleBytes))
 	exact := p.arguments(item)
 	if !p.fits(append([]events.Block{title, {KeyValues: what}}, exact...)) {

@@ -49,6 +49,7 @@ func present(t *testing.T, a *events.ApprovalRequested) (events.InteractionPrese
 func TestApprovalShowsWhatItBinds(t *testing.T) {
 	const arguments = `{"count":2,"note":"a\u202eb","version":"1.2.0"}`
 	a := request(t, arguments)
+	a.Items[0].Authorization = &events.PolicyDecision{Operation: events.OperationExecute, Policy: "careful", Rule: "large", Verdict: events.PolicyConfirm}
 	p, s := present(t, a)
 	if p.Interaction != a.Approval || p.Kind != events.InteractionApproval || p.Digest != a.Digest || p.Expires != a.Expires || !slices.Equal(p.Approvers, a.Approvers) {
 		t.Errorf("presented %+v", p)
@@ -76,7 +77,7 @@ func TestApprovalShowsWhatItBinds(t *testing.T) {
 		t.Errorf("exact arguments %q", exact)
 	}
 	for key, want := range map[string]string{
-		"node": "publish", "capability": "release.publish@3", "definition": string(a.Items[0].Definition), "effect": "write", "interaction": "approval-1",
+		"node": "publish", "capability": "release.publish@3", "definition": string(a.Items[0].Definition), "effect": "write", "asked by the rule": "large", "interaction": "approval-1",
 		"digest": string(a.Digest), "until": at.String(), "approvers": "ada, bob", "to approve": "mandate approve approval-1", "to refuse": "mandate deny approval-1 --reason …",
 	} {
 		if values[key] != want {
