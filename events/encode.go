@@ -11,7 +11,8 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 )
 
-// ErrTooLarge is returned for a commit over [MaxCommitBytes].
+// ErrTooLarge is returned for a commit over [MaxCommitBytes], or with more in it
+// than is decoded.
 var ErrTooLarge = errors.New("events: commit too large")
 
 // DataSchema returns the identifier of the JSON Schema of an event type.
@@ -30,6 +31,10 @@ func Encode(c *Commit) ([]byte, error) {
 	}
 	if buffer.Len() > MaxCommitBytes {
 		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, buffer.Len())
+	}
+	// What no reader would take must not get into a stream.
+	if err := guard(buffer.Bytes()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
 	c.Digest = ChainDigest(c, buffer.Bytes())
 	return buffer.Bytes(), nil

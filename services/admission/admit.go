@@ -142,6 +142,9 @@ func (c *candidate) examine(s State, in decider.Input) {
 	}
 	c.found = append(c.found, outcome.Check(&c.spec, nodes)...)
 	if c.trace(); len(c.found) == 0 {
+		c.recordable()
+	}
+	if len(c.found) == 0 {
 		c.authorizeNodes(s, in)
 	}
 	if len(c.found) == 0 {
