@@ -1,8 +1,6 @@
 package admission
 
 import (
-	"maps"
-
 	"example.org/mandate/events"
 	"example.org/mandate/internal/decider"
 )
@@ -40,14 +38,14 @@ func Evolve(s State, event events.Event) State {
 		s.Phase, s.Over, s.Heads = events.Phase(e.Tag), true, e.Heads
 	case *events.ApprovalRequested:
 		if s.Heads = e.Heads; e.Use != "" {
-			s.Uses, s.Asked = with(s.Uses, e.Approval, e), with(s.Asked, e.Use, true)
+			s.Uses, s.Asked = decider.With(s.Uses, e.Approval, e), decider.With(s.Asked, e.Use, true)
 			break
 		}
 		s.Phase, s.Pending = events.PhaseAwaitingApproval, e
 	case *events.UseApproved:
-		s.Uses = without(s.Uses, e.Approval)
+		s.Uses = decider.Without(s.Uses, e.Approval)
 	case *events.UseDenied:
-		s.Uses, s.Asked = without(s.Uses, e.Approval), with(s.Asked, e.Node, true)
+		s.Uses, s.Asked = decider.Without(s.Uses, e.Approval), decider.With(s.Asked, e.Node, true)
 	case *events.SpecApproved:
 		s.Phase, s.Pending = events.PhaseResolving, nil
 	case *events.SpecDenied:
@@ -67,20 +65,4 @@ func Evolve(s State, event events.Event) State {
 		s.Phase, s.Over, s.Pending, s.Heads = events.Phase(e.Tag), true, nil, e.Heads
 	}
 	return s
-}
-
-// with returns a copy of a map with one more entry: states are kept.
-func with[V any](m map[string]V, key string, value V) map[string]V {
-	m = maps.Clone(m)
-	if m == nil {
-		m = map[string]V{}
-	}
-	m[key] = value
-	return m
-}
-
-func without[V any](m map[string]V, key string) map[string]V {
-	m = maps.Clone(m)
-	delete(m, key)
-	return m
 }

@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"maps"
 	"slices"
 
 	"example.org/mandate/events"
@@ -63,9 +62,9 @@ func Evolve(s State, event events.Event) State {
 	case *events.RevisionAccepted:
 		s.Admitted = &e.Admitted
 	case *events.ConfirmationNeeded:
-		s.Asked = with(s.Asked, e.Node, true)
+		s.Asked = decider.With(s.Asked, e.Node, true)
 	case *events.ConfirmationReceived:
-		s.Confirmed = with(s.Confirmed, e.Node, e)
+		s.Confirmed = decider.With(s.Confirmed, e.Node, e)
 	case *events.ActionDispatched:
 		s.Dispatches++
 		s = s.with(Action{
@@ -80,7 +79,7 @@ func Evolve(s State, event events.Event) State {
 	case *events.ActionUncertain:
 		s = s.settle(e.Node, e.Action, func(a *Action) { a.Status, a.Diagnostic = events.ActionStatusUncertain, &e.Diagnostic })
 	case *events.ResultRecorded:
-		s.Results = with(s.Results, e.Result.Node, e.Result)
+		s.Results = decider.With(s.Results, e.Result.Node, e.Result)
 		s.ArtifactBytes += e.Result.Value.Size + e.Result.Raw.Size
 	case *events.EvidenceRecorded:
 		s.Evidence = append(slices.Clip(s.Evidence), e.Evidence)
@@ -93,18 +92,8 @@ func Evolve(s State, event events.Event) State {
 }
 
 func (s State) with(a Action) State {
-	s.Actions = with(s.Actions, a.Node, a)
+	s.Actions = decider.With(s.Actions, a.Node, a)
 	return s
-}
-
-// with returns a copy of a map with one more entry.
-func with[V any](m map[string]V, key string, value V) map[string]V {
-	m = maps.Clone(m)
-	if m == nil {
-		m = map[string]V{}
-	}
-	m[key] = value
-	return m
 }
 
 func (s State) settle(node, id string, change func(*Action)) State {
