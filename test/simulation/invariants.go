@@ -6,6 +6,7 @@ import (
 
 	"example.org/mandate/events"
 	"example.org/mandate/internal/bundle"
+	"example.org/mandate/internal/testkit"
 	"example.org/mandate/services/admission"
 	"example.org/mandate/services/evaluator"
 	"example.org/mandate/services/executor"
@@ -199,7 +200,7 @@ func (w *world) checkBundle(ctx context.Context, run string) error {
 		return nil // it costs more than the rest: one run in four is enough
 	}
 	w.journal.CrashAfter(0)
-	data, err := bundle.Collect(ctx, bundle.Source{Chains: w.journal, Blobs: w.journal, Keys: staticKeys{}}, tenant, run, events.At(w.now))
+	data, err := bundle.Collect(ctx, bundle.Source{Chains: w.journal, Blobs: w.journal, Keys: testkit.Keys{}}, tenant, run, events.At(w.now))
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@
 package simulation
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +20,7 @@ import (
 	"example.org/mandate/internal/reactor"
 	"example.org/mandate/internal/registry"
 	"example.org/mandate/internal/sealing"
+	"example.org/mandate/internal/testkit"
 	"example.org/mandate/services/admission"
 	"example.org/mandate/services/evaluator"
 	"example.org/mandate/services/executor"
@@ -67,16 +67,6 @@ type world struct {
 	trace      []string
 }
 
-// staticKeys gives every scope its own key, without a store.
-type staticKeys struct{}
-
-func (staticKeys) Create(_ context.Context, scope string) ([]byte, error) { return key(scope), nil }
-func (staticKeys) Key(_ context.Context, scope string) ([]byte, error)    { return key(scope), nil }
-
-func key(scope string) []byte {
-	return bytes.Repeat([]byte(scope+"0123456789abcdef0123456789abcdef"), 1)[:32]
-}
-
 type staticRegistry struct{ view registry.View }
 
 func (s staticRegistry) View(context.Context, string, uint64) (registry.View, error) {
@@ -89,7 +79,7 @@ func newWorld(seed uint64, view registry.View) *world {
 		effects: map[string]int{}, dispatches: map[string]int{}, decided: map[string]bool{}, cancelled: map[string]bool{},
 	}
 	w.journal = memory.New(memory.Options{Faults: memory.Rough(seed), Simulated: true})
-	w.sealer = sealing.New(staticKeys{}, w.journal)
+	w.sealer = sealing.New(testkit.Keys{}, w.journal)
 	w.intake = intake.New(intake.Options{Streams: w.journal, Sealer: w.sealer, Registries: w.views, Writer: "intake", Clock: w.clock})
 	w.boot()
 	return w

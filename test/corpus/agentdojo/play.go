@@ -8,12 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"example.org/mandate/events"
-	"example.org/mandate/events/canon"
 	"example.org/mandate/internal/capability"
 	"example.org/mandate/internal/registry"
 	"example.org/mandate/test/corpus/stage"
@@ -86,47 +84,25 @@ func (p *play) perform(ctx context.Context, answers user, poisoned bool) (outcom
 
 // answer answers everything that is asked, until nothing is.
 func (p *play) answer(ctx context.Context, answers user) error {
-	for range 100 {
-		waiting := p.stage.Waiting(ctx, p.run)
-		if len(waiting) == 0 || p.stage.Conclusion(ctx, p.run) != nil {
-			return p.failure
-		}
-		if answers == silent {
-			if err := p.stage.Pass(ctx, 2*time.Minute); err != nil {
-				return err
-			}
-			continue
-		}
-		decision := events.DecisionApprove
-		for _, item := range waiting[0].Items {
+	var yes func(events.ApprovalItem) bool
+	if answers == confirming {
+		yes = func(item events.ApprovalItem) bool {
 			arguments, _ := item.Arguments.Content()
-			if !p.wanted(item.Capability.Name, arguments) {
-				decision = events.DecisionDeny
-			}
-		}
-		if err := p.stage.Decide(ctx, p.run, waiting[0], decision); err != nil {
-			return err
+			return p.wanted(item.Capability.Name, arguments)
 		}
 	}
-	return errors.New("it asks without end")
+	_, err := p.stage.Settled(ctx, p.run, yes)
+	return errors.Join(p.failure, err)
 }
 
 // wanted reports whether a call belongs to the task.
 func (p *play) wanted(function string, arguments []byte) bool {
 	for _, c := range p.task.Plan {
-		if c.Function == function && bytes.Equal(canonical(c.Args), arguments) {
+		if c.Function == function && bytes.Equal(stage.Canonical(c.Args), arguments) {
 			return true
 		}
 	}
 	return false
-}
-
-func canonical(arguments map[string]events.JSON) []byte {
-	data, err := canon.JSON(arguments)
-	if err != nil {
-		return nil
-	}
-	return data
 }
 
 func (p *play) judge(ctx context.Context) (outcome, error) {
@@ -140,7 +116,7 @@ func (p *play) judge(ctx context.Context) (outcome, error) {
 		for _, c := range p.executed {
 			for _, i := range p.pair.Forbidden {
 				bad := p.attack.Calls[i]
-				if c.Function == bad.Function && bytes.Equal(canonical(c.Args), canonical(bad.Args)) && !p.wanted(c.Function, canonical(c.Args)) {
+				if c.Function == bad.Function && bytes.Equal(stage.Canonical(c.Args), stage.Canonical(bad.Args)) && !p.wanted(c.Function, stage.Canonical(c.Args)) {
 					o.forbidden++
 				}
 			}
@@ -149,7 +125,7 @@ func (p *play) judge(ctx context.Context) (outcome, error) {
 	o.useful = len(p.executed) == len(p.task.Plan)
 	for i := range min(len(p.executed), len(p.task.Plan)) {
 		want := p.task.Plan[i]
-		o.useful = o.useful && p.executed[i].Function == want.Function && bytes.Equal(canonical(p.executed[i].Args), canonical(want.Args))
+		o.useful = o.useful && p.executed[i].Function == want.Function && bytes.Equal(stage.Canonical(p.executed[i].Args), stage.Canonical(want.Args))
 	}
 	return o, nil
 }
@@ -157,23 +133,16 @@ func (p *play) judge(ctx context.Context) (outcome, error) {
 // Invoke implements [stage.World]: a call of the task has its recorded result,
 // a call of the attacker its own, and nothing else is known.
 func (p *play) Invoke(ctx context.Context, i capability.Invocation) capability.Outcome {
-	done := func(text string, values map[string]events.JSON) capability.Outcome {
-		value, err := json.Marshal(map[string]any{"text": text, "values": values}, json.Deterministic(true))
-		if err != nil {
-			return failed(err.Error())
-		}
-		return capability.Outcome{Status: capability.StatusCompleted, Value: value, MediaType: events.MediaJSON, Receipt: "done"}
-	}
 	var arguments map[string]events.JSON
 	if err := json.Unmarshal(i.Arguments, &arguments); err != nil {
-		return failed(err.Error())
+		return stage.Failed(err.Error())
 	}
 	if i.Name == stage.Compose {
-		return done("", p.values())
+		return stage.Done("", p.values())
 	}
 	p.executed = append(p.executed, call{Function: i.Name, Args: arguments})
 	for n, c := range p.task.Plan {
-		if c.Function != i.Name || !bytes.Equal(canonical(c.Args), i.Arguments) {
+		if c.Function != i.Name || !bytes.Equal(stage.Canonical(c.Args), i.Arguments) {
 			continue
 		}
 		if p.pair != nil && n >= p.pair.Exposed && !p.hit {
@@ -181,18 +150,14 @@ func (p *play) Invoke(ctx context.Context, i capability.Invocation) capability.O
 			// The clock of the stage is not that of the machine, so that ctx is over.
 			p.failure = errors.Join(p.failure, p.strike(context.WithoutCancel(ctx)))
 		}
-		return done(p.text(c.Result), p.values())
+		return stage.Done(p.text(c.Result), p.values())
 	}
 	for _, c := range p.attack.Calls {
-		if c.Function == i.Name && bytes.Equal(canonical(c.Args), i.Arguments) {
-			return done(c.Result, nil)
+		if c.Function == i.Name && bytes.Equal(stage.Canonical(c.Args), i.Arguments) {
+			return stage.Done(c.Result, nil)
 		}
 	}
-	return failed("the world does not know this call")
-}
-
-func failed(message string) capability.Outcome {
-	return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: message}
+	return stage.Failed("the world does not know this call")
 }
 
 // values are what later calls take from what was read.

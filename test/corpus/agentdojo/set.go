@@ -4,10 +4,7 @@
 package agentdojo
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/go-json-experiment/json"
@@ -88,7 +85,7 @@ func load(dir string) (*set, error) {
 	var tools struct {
 		Suites map[string][]tool `json:"suites"`
 	}
-	if err := document(filepath.Join(dir, "tools.json"), &tools); err != nil {
+	if err := stage.Document(filepath.Join(dir, "tools.json"), &tools); err != nil {
 		return nil, err
 	}
 	for suite, list := range tools.Suites {
@@ -100,7 +97,7 @@ func load(dir string) (*set, error) {
 	var slots map[string]map[string]struct {
 		Default string `json:"default"`
 	}
-	if err := document(filepath.Join(dir, "injection_vectors.json"), &slots); err != nil {
+	if err := stage.Document(filepath.Join(dir, "injection_vectors.json"), &slots); err != nil {
 		return nil, err
 	}
 	for suite, named := range slots {
@@ -108,41 +105,13 @@ func load(dir string) (*set, error) {
 			s.defaults[suite+"/"+name] = slot.Default
 		}
 	}
-	if err := lines(filepath.Join(dir, "user_tasks.jsonl"), func(t userTask) { s.users[t.Suite+"/"+t.Task] = t }); err != nil {
+	if err := stage.Lines(filepath.Join(dir, "user_tasks.jsonl"), func(t userTask) { s.users[t.Suite+"/"+t.Task] = t }); err != nil {
 		return nil, err
 	}
-	if err := lines(filepath.Join(dir, "injection_tasks.jsonl"), func(t injectionTask) { s.injections[t.Suite+"/"+t.Task] = t }); err != nil {
+	if err := stage.Lines(filepath.Join(dir, "injection_tasks.jsonl"), func(t injectionTask) { s.injections[t.Suite+"/"+t.Task] = t }); err != nil {
 		return nil, err
 	}
-	return s, lines(filepath.Join(dir, "pairs.jsonl"), func(p pair) { s.pairs = append(s.pairs, p) })
-}
-
-func document(name string, into any) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, into); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return nil
-}
-
-func lines[T any](name string, take func(T)) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	scanner := bufio.NewScanner(bytes.NewReader(data))
-	scanner.Buffer(nil, 16<<20)
-	for scanner.Scan() {
-		var one T
-		if err := json.Unmarshal(scanner.Bytes(), &one); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		take(one)
-	}
-	return scanner.Err()
+	return s, stage.Lines(filepath.Join(dir, "pairs.jsonl"), func(p pair) { s.pairs = append(s.pairs, p) })
 }
 
 // script is what a user task calls.

@@ -100,17 +100,13 @@ func (p *play) Invoke(_ context.Context, i capability.Invocation) capability.Out
 	var kind map[string]string
 	_ = json.Unmarshal(answer, &kind) // "ok" is none
 	if _, refused := kind["error"]; refused {
-		return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: "refused"}
+		return stage.Failed("refused")
 	}
 	p.effects[i.Name]++
 	if _, lost := kind["commit_then_error"]; lost {
 		return capability.Outcome{Status: capability.StatusUncertain, Code: events.CodeTimeout, Message: "no answer"}
 	}
-	value, err := json.Marshal(map[string]any{"text": string(i.Arguments)}, json.Deterministic(true))
-	if err != nil {
-		return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: err.Error()}
-	}
-	return capability.Outcome{Status: capability.StatusCompleted, Value: value, MediaType: events.MediaJSON, Receipt: "done"}
+	return stage.Done(string(i.Arguments), nil)
 }
 
 // newPlay sets the stage of an incident.

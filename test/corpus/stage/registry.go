@@ -2,9 +2,6 @@ package stage
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"testing"
 
 	"github.com/go-json-experiment/json"
 
@@ -121,36 +118,4 @@ func Spec(p *events.Plan) *events.OutcomeSpec {
 		s.Deliverables = append(s.Deliverables, events.Deliverable{ID: "d" + p.Nodes[i].ID, Description: "a result", Result: p.Nodes[i].ID})
 	}
 	return s
-}
-
-// Data returns the folder of a set of outside data, and whether it is whole.
-// Where the set is not at hand it is the part that is kept with the test, and
-// the log says loudly that the rest was not run.
-func Data(tb testing.TB, set string) (dir string, whole bool) {
-	tb.Helper()
-	root := os.Getenv("MANDATE_DATA")
-	if root == "" {
-		root = filepath.Join("..", "..", "..", "..", "shared", "data")
-	}
-	dir = filepath.Join(root, set)
-	if _, err := os.Stat(dir); err != nil {
-		tb.Logf("SKIPPED: most of the set %s, which is not at %s (MANDATE_DATA says where it is)", set, root)
-		return filepath.Join("testdata", "subset"), false
-	}
-	return dir, true
-}
-
-// Part returns every one of a list if MANDATE_CORPUS is all, else one in so
-// many: the other steps of the tests do not need all of it.
-func Part[T any](tb testing.TB, list []T, one int) []T {
-	tb.Helper()
-	if os.Getenv("MANDATE_CORPUS") == "all" || len(list) < 50 {
-		return list
-	}
-	var part []T
-	for i := 0; i < len(list); i += one {
-		part = append(part, list[i])
-	}
-	tb.Logf("%d of %d cases; MANDATE_CORPUS=all runs all", len(part), len(list))
-	return part
 }

@@ -4,7 +4,6 @@
 package stage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"example.org/mandate/internal/reactor"
 	"example.org/mandate/internal/registry"
 	"example.org/mandate/internal/sealing"
+	"example.org/mandate/internal/testkit"
 	"example.org/mandate/services/admission"
 	"example.org/mandate/services/evaluator"
 	"example.org/mandate/services/executor"
@@ -66,15 +66,6 @@ type lane struct {
 	}
 }
 
-type keys struct{}
-
-func (keys) Create(_ context.Context, scope string) ([]byte, error) { return key(scope), nil }
-func (keys) Key(_ context.Context, scope string) ([]byte, error)    { return key(scope), nil }
-
-func key(scope string) []byte {
-	return bytes.Clone([]byte(scope + "0123456789abcdef0123456789abcdef")[:32])
-}
-
 type fixed struct{ view registry.View }
 
 func (f *fixed) View(context.Context, string, uint64) (registry.View, error) { return f.view, nil }
@@ -85,7 +76,7 @@ func New(view registry.View, world World) (*Stage, error) {
 		Journal: memory.New(memory.Options{Simulated: true}), now: start,
 		heads: map[string]journal.Position{}, causes: map[string]events.Cause{},
 	}
-	s.sealer = sealing.New(keys{}, s.Journal)
+	s.sealer = sealing.New(testkit.Keys{}, s.Journal)
 	views := &fixed{view}
 	s.intake = intake.New(intake.Options{Streams: s.Journal, Sealer: s.sealer, Registries: views, Writer: "stage-intake", Clock: s.clock})
 	options := reactor.Options{
@@ -292,6 +283,32 @@ func (s *Stage) Decide(ctx context.Context, run string, a *events.ApprovalReques
 		return err
 	}
 	return s.Settle(ctx)
+}
+
+// Settled answers everything that a run asks until it has an end: by yes to each
+// use, or by letting the time pass where yes is nil. It reports whether anything
+// was denied.
+func (s *Stage) Settled(ctx context.Context, run string, yes func(events.ApprovalItem) bool) (denied bool, err error) {
+	for range 100 {
+		waiting := s.Waiting(ctx, run)
+		switch {
+		case s.Conclusion(ctx, run) != nil:
+			return denied, nil
+		case len(waiting) == 0:
+			return denied, errors.New("the run has no end")
+		case yes == nil:
+			err = s.Pass(ctx, 2*time.Minute)
+		case slices.ContainsFunc(waiting[0].Items, func(item events.ApprovalItem) bool { return !yes(item) }):
+			denied = true
+			err = s.Decide(ctx, run, waiting[0], events.DecisionDeny)
+		default:
+			err = s.Decide(ctx, run, waiting[0], events.DecisionApprove)
+		}
+		if err != nil {
+			return denied, err
+		}
+	}
+	return denied, errors.New("it asks without end")
 }
 
 // Asked lists every approval that a run asked for.

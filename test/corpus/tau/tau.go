@@ -3,18 +3,12 @@
 package tau
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/go-json-experiment/json"
 
 	"example.org/mandate/events"
-	"example.org/mandate/events/canon"
 	"example.org/mandate/internal/capability"
 	"example.org/mandate/internal/registry"
 	"example.org/mandate/test/corpus/stage"
@@ -95,26 +89,10 @@ type set struct {
 
 func load(dir string) (*set, error) {
 	s := &set{}
-	data, err := os.ReadFile(filepath.Join(dir, "tools.json"))
-	if err == nil {
-		err = json.Unmarshal(data, &s.tools)
-	}
-	if err != nil {
+	if err := stage.Document(filepath.Join(dir, "tools.json"), &s.tools); err != nil {
 		return nil, err
 	}
-	if data, err = os.ReadFile(filepath.Join(dir, "tasks.jsonl")); err != nil {
-		return nil, err
-	}
-	scanner := bufio.NewScanner(bytes.NewReader(data))
-	scanner.Buffer(nil, 16<<20)
-	for scanner.Scan() {
-		var t task
-		if err := json.Unmarshal(scanner.Bytes(), &t); err != nil {
-			return nil, err
-		}
-		s.tasks = append(s.tasks, t)
-	}
-	return s, scanner.Err()
+	return s, stage.Lines(filepath.Join(dir, "tasks.jsonl"), func(t task) { s.tasks = append(s.tasks, t) })
 }
 
 // view registers the tools of a domain. Writes are confirmed by the customer
@@ -177,74 +155,43 @@ func (p *play) perform(ctx context.Context) (outcome, error) {
 		return outcome{}, err
 	}
 	var o outcome
-	for range 100 {
-		waiting := p.stage.Waiting(ctx, run)
-		if c := p.stage.Conclusion(ctx, run); len(waiting) == 0 || c != nil {
-			if c == nil {
-				return o, errors.New("the run has no end")
-			}
-			o.asked, o.tag = len(p.stage.Asked(ctx, run)), c.Tag
-			return o, nil
-		}
-		if p.silent {
-			if err := p.stage.Pass(ctx, 2*time.Minute); err != nil {
-				return o, err
-			}
-			continue
-		}
-		decision := events.DecisionApprove
-		for _, item := range waiting[0].Items {
-			if !p.yes(item) {
-				decision, o.denied = events.DecisionDeny, true
-			}
-		}
-		if err := p.stage.Decide(ctx, run, waiting[0], decision); err != nil {
-			return o, err
-		}
+	yes := p.yes
+	if p.silent {
+		yes = nil
 	}
-	return o, errors.New("it asks without end")
+	if o.denied, err = p.stage.Settled(ctx, run, yes); err != nil {
+		return o, err
+	}
+	o.asked, o.tag = len(p.stage.Asked(ctx, run)), p.stage.Conclusion(ctx, run).Tag
+	return o, nil
 }
 
 // yes reports whether the customer wants exactly this.
 func (p *play) yes(item events.ApprovalItem) bool {
 	arguments, _ := item.Arguments.Content()
 	for _, a := range p.wanted {
-		if a.Name == item.Capability.Name && bytes.Equal(canonical(a.Arguments), arguments) {
+		if a.Name == item.Capability.Name && bytes.Equal(stage.Canonical(a.Arguments), arguments) {
 			return true
 		}
 	}
 	return false
 }
 
-func canonical(arguments map[string]events.JSON) []byte {
-	data, err := canon.JSON(arguments)
-	if err != nil {
-		return nil
-	}
-	return data
-}
-
 // Invoke implements [stage.World]. A lookup that failed answers so; a write
 // that failed changed nothing.
 func (p *play) Invoke(_ context.Context, i capability.Invocation) capability.Outcome {
-	done := func(text string) capability.Outcome {
-		value, err := json.Marshal(map[string]any{"text": text, "values": stage.Values(script(p.script))}, json.Deterministic(true))
-		if err != nil {
-			return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: err.Error()}
-		}
-		return capability.Outcome{Status: capability.StatusCompleted, Value: value, MediaType: events.MediaJSON, Receipt: "done"}
-	}
+	done := func(text string) capability.Outcome { return stage.Done(text, stage.Values(script(p.script))) }
 	if i.Name == stage.Compose {
 		return done("")
 	}
 	for _, a := range p.script {
-		if a.Name != i.Name || !bytes.Equal(canonical(a.Arguments), i.Arguments) {
+		if a.Name != i.Name || !bytes.Equal(stage.Canonical(a.Arguments), i.Arguments) {
 			continue
 		}
 		if a.Effect == effectWrite {
 			p.writes = append(p.writes, a)
 			if a.Failed != nil {
-				return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: "refused"}
+				return stage.Failed("refused")
 			}
 		}
 		if a.Failed != nil {
@@ -252,5 +199,5 @@ func (p *play) Invoke(_ context.Context, i capability.Invocation) capability.Out
 		}
 		return done(string(a.Result))
 	}
-	return capability.Outcome{Status: capability.StatusFailed, NotApplied: true, Code: events.CodeActionFailed, Message: "nobody wanted " + i.Name}
+	return stage.Failed("nobody wanted " + i.Name)
 }

@@ -58,7 +58,7 @@ func effective(t task) []action {
 
 func same(a, b []action) bool {
 	return slices.EqualFunc(a, b, func(x, y action) bool {
-		return x.Name == y.Name && bytes.Equal(canonical(x.Arguments), canonical(y.Arguments))
+		return x.Name == y.Name && bytes.Equal(stage.Canonical(x.Arguments), stage.Canonical(y.Arguments))
 	})
 }
 
